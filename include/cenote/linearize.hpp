@@ -1,0 +1,196 @@
+// Linearisation: evaluate once, then push many tangents and pull many gradients without looking at x again.
+// A linear operator keeps nothing, a maximum its winners, every other operator its input.
+#pragma once
+
+#include <cstring>
+#include <span>
+
+#include "cenote/spec.hpp"
+
+namespace cenote {
+
+// The winning tap of every output, as its offset inside the window (M6): row-major, in the fewest of 1, 2, 4 or 8
+// bytes that hold every offset, and the mark for "none" where the geometry has windows without a real tap.
+class Winners {
+ public:
+  static constexpr Index none = -1;  // M5
+
+  explicit Winners(const Geometry& g) : dims_(g.out()), has_none_(g.has_empty_windows()) {
+    const Index codes = volume(g.window_box()) - (has_none_ ? 0 : 1);  // the largest number to store
+    for (Index most = 0xff; bytes_each_ < 8 && codes > most; most = (most + 1) * (most + 1) - 1) bytes_each_ *= 2;
+    bytes_.resize(static_cast<std::size_t>(volume(dims_) * bytes_each_));
+  }
+
+  [[nodiscard]] const Dims& dims() const { return dims_; }
+  [[nodiscard]] int bytes_each() const { return bytes_each_; }
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const { return bytes_; }
+  [[nodiscard]] Index operator[](Index i) const {
+    Index winner = 0;
+    with_width([&]<class U>(U stored) {
+      std::memcpy(&stored, bytes_.data() + i * bytes_each_, sizeof(U));
+      winner = has_none_ && stored == static_cast<U>(none) ? none : static_cast<Index>(stored);
+    });
+    return winner;
+  }
+  void set(Index i, Index winner) {
+    with_width([&]<class U>(U stored) {
+      stored = static_cast<U>(winner);
+      std::memcpy(bytes_.data() + i * bytes_each_, &stored, sizeof(U));
+    });
+  }
+
+ private:
+  template <class F>
+  void with_width(F&& use) const {
+    switch (bytes_each_) {
+      case 1: return use(std::uint8_t{});
+      case 2: return use(std::uint16_t{});
+      case 4: return use(std::uint32_t{});
+      default: return use(std::uint64_t{});
+    }
+  }
+
+  Dims dims_;
+  bool has_none_;
+  int bytes_each_ = 1;
+  std::vector<std::uint8_t> bytes_;
+};
+
+namespace spec {
+
+// The winner of every output.
+template <class T, class Op>
+  requires OperatorOn<Op, T> && Selecting<Op>
+Winners winners(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x,
+                std::string_view caller = "winners") {
+  detail::check_shape(caller, "x", x.dims(), g.in());
+  Winners out(g);
+  const Marks offsets{row_major(g.window_box()), true};
+  Walk<T>(g, x, offsets, row_major(g.out_kept())).each([&](const Window<T>& window, Index o) {
+    out.set(o, window.empty() ? Winners::none : op.winner(window).mark);
+  });
+  return out;
+}
+
+// Calls visit(out, won, place) for every output: its offset under `out_strides`, whether it has a winner, and the
+// winner's input position . strides.
+template <class F>
+void for_each_winner(const Geometry& g, const Winners& winners, const Dims& strides, const Dims& out_strides,
+                     F&& visit) {
+  const Dims box = row_major(g.window_box());
+  Index number = 0;
+  for_each_index(g.out_kept(), [&](const Dims& index) {
+    Index rest = winners[number++];
+    const bool won = rest != Winners::none;
+    Index place = 0;
+    Index out = 0;
+    for (int a = 0; a < index.rank; ++a) {
+      out += index[a] * out_strides[a];
+      if (won) place += g.axis(a).position(index[a], rest / box[a]) * strides[a];
+      rest %= box[a];
+    }
+    visit(out, won, place);
+  });
+}
+
+// Winners as PyTorch numbers them: a flat index into the pooled axes without padding, or -1 (M6).
+inline Tensor<std::int64_t> flat_indices(const Geometry& g, const Winners& winners) {
+  Dims plane = g.in();
+  for (int a = 0; a < g.rank(); ++a)
+    if (!g.axis(a).pooled()) plane[a] = 1;
+  Dims strides = row_major(plane);
+  for (int a = 0; a < g.rank(); ++a)
+    if (!g.axis(a).pooled()) strides[a] = 0;
+  Tensor<std::int64_t> out(g.out());
+  for_each_winner(g, winners, strides, row_major(g.out_kept()), [&](Index o, bool won, Index place) {
+    out.data()[static_cast<std::size_t>(o)] = won ? place : Winners::none;
+  });
+  return out;
+}
+
+}  // namespace spec
+
+// An operator's derivative at a point. Owns what it keeps: x may change or go away.
+template <class Op, class T>
+  requires DifferentiableOn<Op, T>
+class Linearization {
+ public:
+  Linearization(const Op& op, const Geometry& g, const View<const T>& x, std::string_view caller)
+      : op_(op), geometry_(g) {
+    if constexpr (Op::linear) return;
+    if constexpr (Selecting<Op>) {
+      if (op.ties == Ties::first && !set_valued<T>) {
+        winners_ = spec::winners<T>(op, g, x, caller);
+        return;
+      }
+    }
+    kept_ = Tensor<T>(x.dims());
+    copy_elements(x, kept_.view());
+  }
+
+  // dy = J dx.
+  void push(const View<const T>& dx, const View<T>& dy) const {
+    if (!winners_) return spec::jvp<T>(op_, geometry_, input(), dx, dy, "push");
+    spec::detail::check_shape("push", "dx", dx.dims(), geometry_.in());
+    spec::detail::check_shape("push", "dy", dy.dims(), geometry_.out());
+    spec::detail::check_output("push", "dy", dy, dx);
+    spec::for_each_winner(
+        geometry_, *winners_, dx.strides(), spec::detail::output_strides(geometry_, dy.strides()),
+        [&](Index out, bool won, Index place) { dy.data()[out] = won ? dx.data()[place] : T(Index{0}); });
+  }
+
+  // gx = J^T gy.
+  void pull(const View<const T>& gy, const View<T>& gx) const {
+    if constexpr (Op::linear) return spec::vjp<T>(op_, geometry_, gy, gx, "pull");
+    if (!winners_) return spec::vjp<T>(op_, geometry_, input(), gy, gx, "pull");
+    spec::detail::check_shape("pull", "gy", gy.dims(), geometry_.out());
+    spec::detail::check_shape("pull", "gx", gx.dims(), geometry_.in());
+    spec::detail::check_output("pull", "gx", gx, gy);
+    spec::detail::accumulate(gx, [&](Gradient<T>* sums, const Dims& strides) {
+      spec::for_each_winner(geometry_, *winners_, strides, spec::detail::output_strides(geometry_, gy.strides()),
+                            [&](Index out, bool won, Index place) {
+                              if (won) sums[place] = sums[place] + static_cast<Gradient<T>>(gy.data()[out]);
+                            });
+    });
+  }
+
+  [[nodiscard]] Winners winners() const
+    requires Selecting<Op>
+  {
+    return winners_ ? *winners_ : spec::winners<T>(op_, geometry_, input());
+  }
+  [[nodiscard]] Tensor<std::int64_t> indices() const
+    requires Selecting<Op>
+  {
+    return spec::flat_indices(geometry_, winners());
+  }
+  [[nodiscard]] const Geometry& geometry() const { return geometry_; }
+  [[nodiscard]] std::size_t bytes_kept() const {
+    return winners_ ? winners_->bytes().size() : kept_.data().size() * sizeof(T);
+  }
+
+ private:
+  // What an operator that keeps nothing gets to see is of the right shape, and never read.
+  [[nodiscard]] View<const T> input() const {
+    return Op::linear ? View<const T>(nullptr, geometry_.in()) : kept_.view();
+  }
+
+  Op op_;
+  Geometry geometry_;
+  std::optional<Winners> winners_;
+  Tensor<T> kept_;
+};
+
+namespace spec {
+
+// y = f(x), and the derivative of f at x.
+template <class T, class Op>
+  requires DifferentiableOn<Op, T>
+auto linearize(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x, const View<T>& y,
+               std::string_view caller = "linearize") {
+  spec::forward<T>(op, g, x, y, caller);
+  return Linearization<Op, T>(op, g, x, caller);
+}
+
+}  // namespace spec
+}  // namespace cenote

@@ -1,0 +1,138 @@
+// The compiled library and the friendly names give what the definition gives, for every machine scalar. This suite
+// links cenote::cenote, so its calls go through the library's objects.
+#include "cenote/pool.hpp"
+#include "support/laws.hpp"
+
+#ifndef CENOTE_COMPILED
+#error "this suite is about the compiled library"
+#endif
+
+namespace cenote::test {
+namespace {
+
+template <class T>
+class Names : public testing::Test {};
+
+// The list with a leading comma each; the first entry is there to stand before the first comma.
+#define CENOTE_TYPE(name, type) , type
+template <class, class... T>
+using AllBut = testing::Types<T...>;
+using Scalars = AllBut<void CENOTE_MACHINE_SCALARS(CENOTE_TYPE)>;
+#undef CENOTE_TYPE
+TYPED_TEST_SUITE(Names, Scalars);
+
+template <class T>
+Tensor<T> ramp(const Dims& dims) {
+  Tensor<T> out(dims);
+  Index i = 0;
+  for (T& cell : out.data()) cell = T(i++ * 7 % 11);
+  return out;
+}
+
+TYPED_TEST(Names, ForwardEqualsTheDefinition) {
+  using T = TypeParam;
+  const auto x = ramp<T>({2, 5, 6});
+  const Sliding s{.kernel = {3, 2}, .stride = 2, .padding = 1};
+  const Geometry g = resolve(x.dims(), s);
+  EXPECT_EQ(max_pool(x, s), value(Max{}, g, x));
+  EXPECT_EQ(min_pool(x, s), value(Min{}, g, x));
+  EXPECT_EQ(avg_pool(x, s), value(Average{}, g, x));
+  EXPECT_EQ(sum_pool(x, s), value(Sum{}, g, x));
+  const Geometry adaptive = resolve(x.dims(), Adaptive{.output = {2, 4}});
+  EXPECT_EQ(adaptive_max_pool(x, {.output = {2, 4}}), value(Max{}, adaptive, x));
+  EXPECT_EQ(adaptive_min_pool(x, {.output = {2, 4}}), value(Min{}, adaptive, x));
+  EXPECT_EQ(adaptive_avg_pool(x, {.output = {2, 4}}), value(Average{}, adaptive, x));
+  EXPECT_EQ(adaptive_sum_pool(x, {.output = {2, 4}}), value(Sum{}, adaptive, x));
+  const Geometry global = resolve(x.dims(), Global{.last = 2, .keep = false});
+  EXPECT_EQ(global_max_pool(x, {.last = 2, .keep = false}), value(Max{}, global, x));
+  EXPECT_EQ(global_min_pool(x, {.last = 2, .keep = false}), value(Min{}, global, x));
+  EXPECT_EQ(global_avg_pool(x, {.last = 2, .keep = false}), value(Average{}, global, x));
+  EXPECT_EQ(global_sum_pool(x, {.last = 2, .keep = false}), value(Sum{}, global, x));
+  if constexpr (Transcendental<T>) {
+    EXPECT_EQ(smooth_max_pool(x, s, {.beta = 2}), value(SmoothMax{2}, g, x));
+    EXPECT_EQ(adaptive_smooth_max_pool(x, {.output = {2, 4}}, {.beta = 2}), value(SmoothMax{2}, adaptive, x));
+    EXPECT_EQ(global_smooth_max_pool(x, {.last = 2, .keep = false}, {.beta = 2}), value(SmoothMax{2}, global, x));
+    EXPECT_EQ(lp_pool(x, s, {.p = 3}), value(Lp{3}, g, x));
+    EXPECT_EQ(adaptive_lp_pool(x, {.output = {2, 4}}, {.p = 3}), value(Lp{3}, adaptive, x));
+    EXPECT_EQ(global_lp_pool(x, {.last = 2, .keep = false}, {.p = 3}), value(Lp{3}, global, x));
+  }
+}
+
+TYPED_TEST(Names, DerivativesEqualTheDefinition) {
+  using T = TypeParam;
+  if constexpr (Field<T>) {
+    const auto x = ramp<T>({2, 5, 6});
+    const auto dx = ramp<T>({2, 5, 6});
+    const Sliding s{.kernel = {3, 2}, .stride = 2, .padding = 1};
+    const Geometry g = resolve(x.dims(), s);
+    const auto gy = ramp<T>(g.out());
+    EXPECT_EQ(max_pool_jvp(x, dx, s), push(Max{}, g, x, dx));
+    EXPECT_EQ(max_pool_vjp(x, gy, s), pull(Max{}, g, x, gy));
+    EXPECT_EQ(max_pool_vjp(x, gy, s, {.ties = Ties::split}), pull(Max{Ties::split}, g, x, gy));
+    EXPECT_EQ(avg_pool_jvp(x, dx, s), push(Average{}, g, x, dx));
+    EXPECT_EQ(avg_pool_vjp(x, gy, s), pull(Average{}, g, x, gy));
+    EXPECT_EQ(avg_pool_vjp(x.dims(), gy, s), pull(Average{}, g, x, gy));
+    EXPECT_EQ(smooth_max_pool_jvp(x, dx, s, {.beta = 2}), push(SmoothMax{2}, g, x, dx));
+    EXPECT_EQ(smooth_max_pool_vjp(x, gy, s, {.beta = 2}), pull(SmoothMax{2}, g, x, gy));
+    EXPECT_EQ(lp_pool_vjp(x, gy, s, {.p = 2}), pull(Lp{2}, g, x, gy));
+    EXPECT_EQ(min_pool_vjp(x, gy, s), pull(Min{}, g, x, gy));
+    EXPECT_EQ(sum_pool_vjp(x.dims(), gy, s), pull(Sum{}, g, x, gy));
+  }
+}
+
+TYPED_TEST(Names, PyTorchsNamesMeanTheSameWindows) {
+  using T = TypeParam;
+  const auto x = ramp<T>({2, 3, 6, 5});
+  const Sliding s{.kernel = {3, 3}, .stride = 2, .padding = 1, .rounding = Rounding::ceil};
+  EXPECT_EQ(max_pool2d(x, 3, {.stride = 2, .padding = 1, .ceil_mode = true}), max_pool(x, s));
+  EXPECT_EQ(avg_pool2d(x, 3, {.stride = 2, .padding = 1, .ceil_mode = true, .count_include_pad = false}),
+            avg_pool(x, s, {.divisor = Divisor::real}));
+  EXPECT_EQ(avg_pool2d(x, {3, 3}, {.stride = 2, .padding = 1, .ceil_mode = true, .divisor_override = 5}),
+            avg_pool(x, s, {.divisor = 5}));
+  EXPECT_EQ(adaptive_max_pool2d(x, {2, 3}), adaptive_max_pool(x, {.output = {2, 3}}));
+  EXPECT_EQ(adaptive_avg_pool3d(x, 1), global_avg_pool(x, {.last = 3}));
+  EXPECT_EQ(max_pool2d_with_indices(x, 2).indices, max_pool_with_indices(x, {.kernel = {2, 2}}).indices);
+}
+
+// Shapes in types: the same numbers, and the shape in the result's type.
+TEST(StaticNames, EqualTheRunTimeOnes) {
+  Tensor<float, Shape<2, 4, 6>> x;
+  Index i = 0;
+  for (float& cell : x.data()) cell = static_cast<float>(i++ * 7 % 11);
+  constexpr Sliding s{.kernel = {3, 3}, .stride = 2, .padding = 1};
+  const auto y = max_pool<s>(x);
+  static_assert(std::is_same_v<decltype(y), const Tensor<float, Shape<2, 2, 3>>>);
+  const auto run_time = max_pool(x, s);
+  EXPECT_TRUE(std::equal(y.data().begin(), y.data().end(), run_time.data().begin()));
+  const auto gx = avg_pool_vjp<s>(x, y);
+  static_assert(std::is_same_v<decltype(gx), const Tensor<float, Shape<2, 4, 6>>>);
+  const auto run_time_gx = avg_pool_vjp(x, y, s);
+  EXPECT_TRUE(std::equal(gx.data().begin(), gx.data().end(), run_time_gx.data().begin()));
+  const auto dy = smooth_max_pool_jvp<s>(x, x, {.beta = 2});
+  static_assert(std::is_same_v<decltype(dy), const Tensor<float, Shape<2, 2, 3>>>);
+  static_assert(
+      std::is_same_v<decltype(global_max_pool<Global{.last = 2, .keep = false}>(x)), Tensor<float, Shape<2>>>);
+  static_assert(
+      std::is_same_v<decltype(adaptive_avg_pool<Adaptive{.output = {3, 2}}>(x)), Tensor<float, Shape<2, 3, 2>>>);
+}
+
+TEST(StaticNames, LargeTensorsLiveOnTheHeap) {
+  static_assert(sizeof(Tensor<float, Shape<64, 112, 112>>) <= 64);
+  Tensor<float, Shape<64, 112, 112>> x;
+  const auto y = max_pool<Sliding{.kernel = {3, 3}, .stride = 2, .padding = 1}>(x);
+  static_assert(std::is_same_v<decltype(y), const Tensor<float, Shape<64, 56, 56>>>);
+  EXPECT_EQ(y.data().size(), 64U * 56 * 56);
+}
+
+TEST(Reducers, AnyFunctionOfAWindowPools) {
+  const Tensor<double> x({2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const auto product = fold(1.0, [](double a, double b) { return a * b; });
+  EXPECT_EQ(global_reduce_pool(x, {.last = 2, .keep = false}, product), Tensor<double>({2}, {720, 665280}));
+  EXPECT_EQ(global_reduce_pool(x, {.last = 2}, product).dims(), (Dims{2, 1, 1}));
+  const Reduce count{[](const Window<double>& window) { return static_cast<double>(window.real()); }};
+  EXPECT_EQ(reduce_pool(x, {.kernel = {2, 2}, .stride = 1, .padding = 1}, count).data()[0], 1);
+  EXPECT_EQ(adaptive_reduce_pool(x, {.output = {1, 2}}, count), Tensor<double>({2, 1, 2}, 4));
+}
+
+}  // namespace
+}  // namespace cenote::test

@@ -1,0 +1,116 @@
+"""The mistakes that tests/mutation/run.py makes: one line of a header each, as a tired programmer would write it."""
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    name: str
+    file: str  # below include/cenote
+    find: str  # occurs once
+    replace: str
+    killer: str = ""  # the suite to try first
+
+
+R, W, G, A = "rules/rules", "geometry/window", "golden/golden", "laws/adjoint"
+O, L, S, D, I, E = "laws/operator", "laws/linearize", "scalars/sum", "laws/dual", "laws/interval", "errors/errors"
+
+MUTANTS = [
+    # maximum
+    Mutant("a later tie wins", "ops/extreme.hpp", "return beats(challenger, best) || is_nan(challenger);",
+           "return !beats(best, challenger) || is_nan(challenger);", R),
+    Mutant("NaN is dropped by the scan", "ops/extreme.hpp", "return beats(challenger, best) || is_nan(challenger);",
+           "return beats(challenger, best);", R),
+    Mutant("the first NaN wins instead of the last", "ops/extreme.hpp",
+           "return beats(challenger, best) || is_nan(challenger);",
+           "return beats(challenger, best) || (is_nan(challenger) && !is_nan(best));", R),
+    Mutant("the value of a tie is the later one", "ops/extreme.hpp", "best = beats(tap.value, best) ? tap.value : best;",
+           "best = beats(best, tap.value) ? best : tap.value;", R),
+    Mutant("NaN is dropped from the value", "ops/extreme.hpp", "if (nan) best = winner(window).value;", "(void)nan;", R),
+    Mutant("NaN taps are not tied", "ops/extreme.hpp", "return x == best || (is_nan(x) && is_nan(best));",
+           "return x == best;", R),
+    Mutant("minimum and maximum are exchanged", "ops/extreme.hpp", "return Largest ? challenger > best : best > challenger;",
+           "return Largest ? best > challenger : challenger > best;", R),
+    Mutant("split does not divide", "ops/extreme.hpp", "give(tap, Over{count});", "give(tap, One{});", R),
+    Mutant("all divides", "ops/extreme.hpp", "const Index count = ties == Ties::split ? ties_of(window, best.value) : 1;",
+           "const Index count = 1 + (ties == Ties::split ? ties_of(window, best.value) : 1);", R),
+    Mutant("a dual tie sums where it should average", "ops/extreme.hpp", "return ties == Ties::all ? sum :",
+           "return ties != Ties::first ? sum :", D),
+    Mutant("an interval tap that cannot win has a weight", "ops/extreme.hpp", "if (beats(best, tap.value)) return;",
+           "if (false) return;", I),
+    # average and sums
+    Mutant("the divisor forgets the padding", "ops/average.hpp", "return window.padded();", "return window.real();", R),
+    Mutant("the real divisor counts padding", "ops/average.hpp", "return window.real();", "return window.padded();", R),
+    Mutant("the divisor override is ignored", "ops/average.hpp", "return divisor.number;", "return window.padded();", R),
+    Mutant("divisor 0 is accepted", "ops/average.hpp", "divisor.number == 0", "false", E),
+    Mutant("the f64 sum is not compensated", "scalar.hpp", "lost += (sum - (next - part)) + (x - part);", "(void)part;", S),
+    Mutant("a representable mean overflows", "scalar.hpp", "scale = down;", "scale = 1;", S),
+    Mutant("f32 sums in f32", "scalar.hpp", "  double sum = 0;\n  constexpr void add(T x) { sum += static_cast<double>(x); }",
+           "  float sum = 0;\n  constexpr void add(T x) { sum += static_cast<float>(x); }", S),
+    Mutant("integers round half up", "scalar.hpp", "above && quotient % 2 != 0", "above", S),
+    Mutant("integer sums wrap", "scalar.hpp", "constexpr T total() const { return clamp(sum); }",
+           "constexpr T total() const { return static_cast<T>(sum); }", R),
+    # smooth maximum and Lp
+    Mutant("smooth max forgets its padding", "ops/smooth_max.hpp",
+           "return padding == Padding::zeros ? window.padded() - window.real() : 0;", "return 0;", R),
+    Mutant("smooth max counts ignored padding", "ops/smooth_max.hpp",
+           "return padding == Padding::zeros ? window.padded() - window.real() : 0;",
+           "return window.padded() - window.real();", R),
+    Mutant("smooth max is not shifted", "ops/smooth_max.hpp", "const T best = anchor(",
+           "const T best = true ? zero : anchor(", R),
+    Mutant("the shift forgets the padding zeros", "ops/smooth_max.hpp", "return zeros > 0 && zero_is_beyond ? zero : best;",
+           "return best;", O),
+    Mutant("smooth weights are not normalised", "ops/smooth_max.hpp", "give(tap, term(tap.value, shift) / sum);",
+           "give(tap, term(tap.value, shift) / (sum + sum));", R),
+    Mutant("beta 0 is accepted", "ops/smooth_max.hpp", "beta == 0 || ", "", E),
+    Mutant("Lp loses the sign of its weights", "ops/lp.hpp", "sign(x) * pow(abs(x) / y, p - 1)", "pow(abs(x) / y, p - 1)", R),
+    Mutant("Lp is not scaled", "ops/lp.hpp", "return best == zero && !all_zero ? Wide<T>(Index{1}) : best;",
+           "return best == zero ? best : best / best;", R),
+    # geometry
+    Mutant("the first tap is one too far", "geometry.hpp", "const Index begin = o * stride - padding.low;",
+           "const Index begin = o * stride - padding.low + 1;", W),
+    Mutant("the overhang counts as padding", "geometry.hpp",
+           "const Index padded = last < in + padding.high ? kernel : (in + padding.high - 1 - begin) / dilation + 1;",
+           "const Index padded = kernel;", W),
+    Mutant("the high padding is forgotten", "geometry.hpp",
+           "__builtin_add_overflow(padded, pad.high, &padded)", "__builtin_add_overflow(padded, 0, &padded)", W),
+    Mutant("dilated taps lose their phase at the border", "geometry.hpp",
+           "const Index first = begin >= 0 ? 0 : detail::ceil_div(-begin, dilation);",
+           "const Index first = begin >= 0 ? 0 : -begin / dilation;", W),
+    Mutant("ceil keeps a window that starts outside", "geometry.hpp", "start >= to.in + pad.low", "false", W),
+    Mutant("ceil compares with the high padding", "geometry.hpp", "start >= to.in + pad.low", "start >= padded", W),
+    Mutant("floor makes a phantom window", "geometry.hpp",
+           'if (span > padded) return fail({Rule::window_fits, "kernel", a, span, padded});', "", W),
+    Mutant("an adaptive window ends with floor", "geometry.hpp", "return in - detail::scaled(out - i - 1, in, out);",
+           "return detail::scaled(i + 1, in, out);", W),
+    Mutant("an adaptive window starts with ceil", "geometry.hpp",
+           "constexpr Index adaptive_start(Index i, Index in, Index out) { return detail::scaled(i, in, out); }",
+           "constexpr Index adaptive_start(Index i, Index in, Index out) { return (i * in + out - 1) / out; }", W),
+    Mutant("the largest adaptive window is one short", "geometry.hpp", "(rest > std::gcd(rest, output) ? 2 : 1)", "1", W),
+    Mutant("same puts the odd cell at the wrong end", "geometry.hpp", "kind == Pads::Kind::same ? Pad{",
+           "kind != Pads::Kind::same ? Pad{", W),
+    Mutant("an axis may be named twice", "geometry.hpp", "if (axes[j] == a)", "if (false)", E),
+    Mutant("the stride defaults to 1", "geometry.hpp", "s.stride.given() ? s.stride[i] : s.kernel[i]",
+           "s.stride.given() ? s.stride[i] : 1", R),
+    # walk and verbs
+    Mutant("an interior window is one too many", "window.hpp", "track.index + 1 >= track.full.end",
+           "track.index >= track.full.end", A),
+    Mutant("the first full window ignores the padding", "window.hpp", "return {detail::ceil_div(axis.padding.low, axis.stride),",
+           "return {axis.padding.low / axis.stride,", A),
+    Mutant("marks step without dilation", "window.hpp", "(track.marks_in_window ? 1 : axis.dilation) * track.mark_stride",
+           "track.mark_stride", A),
+    Mutant("the gradient overwrites instead of adding", "spec.hpp", "sum = sum + weigh(weight, gradient);",
+           "sum = weigh(weight, gradient);", R),
+    Mutant("the gradient is not cleared first", "spec.hpp",
+           "for_each_index(in, [&](const Dims& index) { gx[index] = T(Index{0}); });", "", O),
+    Mutant("a tangent is added to plus zero", "spec.hpp", "sum = any ? sum + part : part;", "sum = sum + part;", R),
+    Mutant("dropped axes are not dropped", "spec.hpp", "g.drops(a) ? 0 : strides[next++]", "strides[next++]", A),
+    Mutant("an output may alias an input", "spec.hpp", "if ((overlaps(out, in) || ...))", "if (false)", E),
+    Mutant("winners are one off", "linearize.hpp", "op.winner(window).mark);", "op.winner(window).mark + 1);", R),
+    Mutant("256 taps need two bytes", "linearize.hpp", "- (has_none_ ? 0 : 1)", "- (has_none_ ? 0 : 0)", R),
+    Mutant("none is a winner", "linearize.hpp", "const bool won = rest != Winners::none;", "const bool won = true;", R),
+    Mutant("a pulled gradient overwrites", "linearize.hpp", "sums[place] = sums[place] + static_cast", "sums[place] = static_cast", L),
+    Mutant("PyTorch's padding bound forgets the dilation", "torch_names.hpp",
+           "(axis.dilation * (axis.kernel - 1) + 1) / 2", "axis.kernel / 2", R),
+    Mutant("count_include_pad is turned round", "torch_names.hpp", "o.count_include_pad ? Divisor::padded : Divisor::real",
+           "o.count_include_pad ? Divisor::real : Divisor::padded", G),
+    Mutant("unpad removes the low end only", "pad.hpp", "size -= low + high;", "size -= low;", O),
+]

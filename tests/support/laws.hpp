@@ -1,0 +1,179 @@
+// What the law suites share: the lists of operators they iterate, random geometries and tensors, and the three verbs
+// with owning results.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cenote/linearize.hpp"
+#include "cenote/pool.hpp"
+
+namespace cenote::test {
+
+// Many cases, and the same ones in every run; RC_PARAMS in the environment overrides it.
+inline const bool configured = [] {
+  return setenv("RC_PARAMS", "seed=20260101 max_success=2000 max_size=60", 0) == 0;
+}();
+
+// Every operator with every option that changes its meaning.
+template <class F>
+void for_each_algebraic_operator(F&& use) {
+  for (const Ties ties : {Ties::first, Ties::all, Ties::split}) {
+    use(Max{ties});
+    use(Min{ties});
+  }
+  for (const Divisor divisor : {Divisor::padded, Divisor::real, Divisor(3), Divisor(-2)}) use(Average{divisor});
+  use(Sum{});
+}
+template <class F>
+void for_each_smooth_operator(F&& use) {
+  for (const Padding padding : {Padding::zeros, Padding::ignore})
+    for (const double beta : {2.0, 0.25, -1.5}) use(SmoothMax{beta, padding});
+  for (const double p : {1.0, 2.0, 3.5}) use(Lp{p});
+}
+template <class T, class F>
+void for_each_operator(F&& use) {
+  for_each_algebraic_operator(use);
+  if constexpr (Transcendental<T>) for_each_smooth_operator(use);
+}
+
+template <class Op>
+std::string label(const Op& op) {
+  std::string out = Op::name;
+  if constexpr (requires { op.ties; }) out += " ties " + std::to_string(static_cast<int>(op.ties));
+  if constexpr (requires { op.divisor; })
+    out += " divisor " + std::to_string(static_cast<int>(op.divisor.kind)) + ":" + std::to_string(op.divisor.number);
+  if constexpr (requires { op.beta; })
+    out += " beta " + std::to_string(op.beta) + (op.padding == Padding::zeros ? " zeros" : " ignore");
+  if constexpr (requires { op.p; }) out += " p " + std::to_string(op.p);
+  return out;
+}
+
+// ---- random geometries ------------------------------------------------------------------------------------------
+
+inline Index between(Index low, Index high) { return *rc::gen::inRange<Index>(low, high + 1); }
+inline bool chance() { return *rc::gen::arbitrary<bool>(); }
+
+// Sizes of an input with `pooled` pooled axes and up to two others; small, because outputs times taps is the cost.
+inline Dims random_dims(int pooled) {
+  Dims dims;
+  const Index most = pooled == 1 ? 12 : pooled == 2 ? 7 : pooled == 3 ? 4 : 3;
+  const int rank = pooled + static_cast<int>(between(0, pooled > 3 ? 1 : 2));
+  for (int a = 0; a < rank; ++a) dims.push_back(a < rank - pooled ? between(1, 2) : between(1, most));
+  return dims;
+}
+
+// A choice of `count` distinct axes, in any order.
+inline Dims random_axes(int rank, int count) {
+  std::vector<Index> all;
+  for (int a = 0; a < rank; ++a) all.push_back(a);
+  Dims axes;
+  for (int i = 0; i < count; ++i) {
+    const auto pick = static_cast<std::ptrdiff_t>(between(0, static_cast<Index>(all.size()) - 1));
+    axes.push_back(all[static_cast<std::size_t>(pick)]);
+    all.erase(all.begin() + pick);
+  }
+  return axes;
+}
+
+inline Sliding random_sliding(const Dims& in, const Dims& axes) {
+  Sliding s{.axes = axes};
+  Dims kernel;
+  Dims stride;
+  Dims dilation;
+  Pads padding;
+  const Index most_pad = axes.rank > 3 ? 1 : 3;
+  for (int i = 0; i < axes.rank; ++i) {
+    kernel.push_back(between(1, axes.rank > 3 ? 2 : 4));
+    stride.push_back(between(1, 3));
+    dilation.push_back(between(1, 3));
+    padding.push_back({between(0, most_pad), between(0, most_pad)});
+  }
+  s.kernel = kernel;
+  if (chance()) s.stride = stride;
+  if (chance()) s.dilation = dilation;
+  if (chance()) s.padding = padding;
+  if (chance() && chance()) s.padding = chance() ? same : same_lower;
+  s.rounding = chance() ? Rounding::ceil : Rounding::floor;
+  (void)in;
+  return s;
+}
+
+// A legal geometry with 1 to 5 pooled axes: sliding, adaptive or global, any axes.
+inline Geometry random_geometry() {
+  const int pooled = static_cast<int>(between(1, 5));
+  const Dims in = random_dims(pooled);
+  Dims axes = random_axes(in.rank, pooled);
+  switch (between(0, 3)) {
+    case 0: {
+      Dims output;
+      for (int i = 0; i < pooled; ++i) output.push_back(between(1, pooled > 3 ? 3 : 5));
+      return resolve(in, Adaptive{.output = output, .axes = axes});
+    }
+    case 1: return resolve(in, Global{.axes = axes, .keep = chance()});
+    default: break;
+  }
+  const Resolved resolved = try_resolve(in, random_sliding(in, axes));
+  RC_PRE(!resolved.problem.has_value());
+  return resolved.geometry;
+}
+
+// ---- random tensors ---------------------------------------------------------------------------------------------
+
+// Few distinct values, so that ties abound.
+template <class T>
+Tensor<T> random_tensor(const Dims& dims, Index spread = 3) {
+  Tensor<T> out(dims);
+  for (T& cell : out.data()) cell = T(between(-spread, spread));
+  return out;
+}
+
+template <class To, class From>
+Tensor<To> converted(const Tensor<From>& from) {
+  Tensor<To> out(from.dims());
+  for (std::size_t i = 0; i < from.data().size(); ++i) out.data()[i] = To(from.data()[i]);
+  return out;
+}
+
+// ---- verbs with owning results ----------------------------------------------------------------------------------
+
+template <class T, class Op>
+Tensor<T> value(const Op& op, const Geometry& g, const Tensor<T>& x) {
+  Tensor<T> y(g.out());
+  spec::forward<T>(op, g, x.view(), y.view());
+  return y;
+}
+template <class T, class Op>
+Tensor<T> push(const Op& op, const Geometry& g, const Tensor<T>& x, const Tensor<T>& dx) {
+  Tensor<T> dy(g.out());
+  spec::jvp<T>(op, g, x.view(), dx.view(), dy.view());
+  return dy;
+}
+template <class T, class Op>
+Tensor<T> pull(const Op& op, const Geometry& g, const Tensor<T>& x, const Tensor<T>& gy) {
+  Tensor<T> gx(g.in());
+  spec::vjp<T>(op, g, x.view(), gy.view(), gx.view());
+  return gx;
+}
+template <class T>
+T dot(const Tensor<T>& a, const Tensor<T>& b) {
+  T sum(Index{0});
+  for (std::size_t i = 0; i < a.data().size(); ++i) sum = sum + a.data()[i] * b.data()[i];
+  return sum;
+}
+
+// One input cell or one output cell set to 1.
+template <class T>
+Tensor<T> unit(const Dims& dims, std::size_t at) {
+  Tensor<T> out(dims);
+  out.data()[at] = T(Index{1});
+  return out;
+}
+
+}  // namespace cenote::test
