@@ -7,14 +7,14 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: run test setup setup-run build test-gcc test-clang sanitize asan tsan format check-format tidy \
-        coverage-page mutation bench golden cost clean help
+        docs mutation bench golden cost clean help
 
 run: setup-run  ## build the release preset and take the tour
 	cmake --preset release
 	cmake --build --preset release --target tour
 	build/release/examples/tour
 
-test: setup check-format test-gcc test-clang sanitize tidy coverage-page mutation  ## every check
+test: setup check-format test-gcc test-clang sanitize tidy docs mutation  ## every check
 	@echo "make test: every check passed"
 
 setup-run:
@@ -56,8 +56,9 @@ check-format:  ## complain where clang-format would rewrite
 tidy:  ## clang-tidy over headers, library and examples
 	tools/tidy
 
-coverage-page:  ## every definition of the original has its line in docs/from-torchlean.md
+docs:  ## the pages against the tree: coverage of the original, rules with tests, the README's program
 	python3 tools/check_coverage_page.py
+	python3 tools/check_docs.py
 
 mutation:  ## break the headers in small ways and see the tests notice
 	python3 tests/mutation/run.py

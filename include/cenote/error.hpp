@@ -103,7 +103,7 @@ struct Problem {
 
 namespace detail {
 
-inline std::string to_text(double value) {
+[[gnu::cold]] inline std::string to_text(double value) {
   std::string text = std::to_string(value);  // enough digits for a message, and no <sstream>
   if (text.find('.') != std::string::npos) {
     while (text.back() == '0') text.pop_back();
@@ -115,7 +115,8 @@ inline std::string to_text(double value) {
 }  // namespace detail
 
 // The sentence of a problem: "max_pool: kernel is 0 on axis 2; it must be at least 1".
-inline std::string message(const Problem& problem, std::string_view caller, std::string_view detail = {}) {
+[[gnu::cold, gnu::noinline]] inline std::string message(const Problem& problem, std::string_view caller,
+                                                        std::string_view detail = {}) {
   const std::string_view text = error_rules[static_cast<std::size_t>(problem.rule)].text;
   std::string out = std::string(caller) + ": ";
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -135,7 +136,8 @@ inline std::string message(const Problem& problem, std::string_view caller, std:
   return out;
 }
 
-[[noreturn]] inline void raise(const Problem& problem, std::string_view caller, std::string_view detail = {}) {
+[[gnu::cold, gnu::noinline, noreturn]] inline void raise(const Problem& problem, std::string_view caller,
+                                                         std::string_view detail = {}) {
   const auto as = [&]<class E>(E*) {
     return E(message(problem, caller, detail), problem.rule, problem.argument, problem.axis, problem.got,
              problem.limit);

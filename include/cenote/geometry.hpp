@@ -362,11 +362,20 @@ constexpr Resolved try_resolve(const Dims& in, const G& spec) {
   return resolver.result;
 }
 
+namespace detail {
+
+[[gnu::cold, gnu::noinline, noreturn]] inline void raise_unresolved(const Problem& problem, std::string_view caller,
+                                                                    const Dims& in) {
+  raise(problem, caller, "input " + to_string(in));
+}
+
+}  // namespace detail
+
 // The geometry of an input; throws ShapeError. `caller` opens the message.
 template <WindowSpec G>
 constexpr Geometry resolve(const Dims& in, const G& spec, std::string_view caller = "resolve") {
   const Resolved resolved = try_resolve(in, spec);
-  if (resolved.problem) raise(*resolved.problem, caller, "input " + to_string(in));
+  if (resolved.problem) detail::raise_unresolved(*resolved.problem, caller, in);
   return resolved.geometry;
 }
 

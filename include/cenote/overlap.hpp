@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <numeric>
 #include <utility>
 
 #include "cenote/view.hpp"
@@ -12,6 +11,13 @@
 namespace cenote::detail {
 
 __extension__ using Address = __int128;  // sums of stride * size never overflow here
+
+// For a few dozen entries, in a fraction of the code of std::sort.
+template <class T, class Before>
+constexpr void sort(T* entries, std::size_t count, Before before) {
+  for (std::size_t i = 1; i < count; ++i)
+    for (std::size_t j = i; j > 0 && before(entries[j], entries[j - 1]); --j) std::swap(entries[j], entries[j - 1]);
+}
 
 // Solves sum(step[i] * n[i]) == target with 0 <= n[i] <= most[i] by choosing the largest step first: what remains must
 // be within reach of the smaller steps, which leaves one or two choices a level for every sane layout.
@@ -22,8 +28,7 @@ class AddressEquation {
   }
 
   constexpr bool solvable(Address target) {
-    std::sort(terms_.begin(), terms_.begin() + static_cast<std::ptrdiff_t>(count_),
-              [](const Term& a, const Term& b) { return a.step > b.step; });
+    sort(terms_.data(), count_, [](const Term& x, const Term& y) { return x.step > y.step; });
     for (std::size_t i = count_; i-- > 0;) terms_[i].reach = terms_[i + 1].reach + terms_[i].step * terms_[i].most;
     return search(0, target);
   }
@@ -52,60 +57,69 @@ class AddressEquation {
 };
 
 // Every index names an element of its own: what an output must offer.
-template <class T>
-constexpr bool has_distinct_elements(const View<T>& view) {
-  if (view.size() == 0 || view.strides() == row_major(view.dims())) return true;
-  std::array<std::pair<Index, Index>, max_rank> axes{};  // |stride| and size, ascending
+constexpr bool has_distinct_elements(const Dims& dims, const Dims& strides) {
+  if (volume(dims) == 0 || strides == row_major(dims)) return true;
+  struct Extent {
+    Index stride, size;
+  };
+  std::array<Extent, max_rank> axes{};  // ascending
   std::size_t count = 0;
-  for (int a = 0; a < view.rank(); ++a) {
-    const Index stride = view.strides()[a];
-    if (view.dims()[a] > 1) axes[count++] = {stride < 0 ? -stride : stride, view.dims()[a]};
-  }
-  std::sort(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(count));
+  for (int a = 0; a < dims.rank; ++a)
+    if (dims[a] > 1) axes[count++] = {strides[a] < 0 ? -strides[a] : strides[a], dims[a]};
+  sort(axes.data(), count, [](const Extent& x, const Extent& y) { return x.stride < y.stride; });
   Address span = 0;  // of the axes with smaller strides
   bool nested = true;
   for (std::size_t i = 0; i < count && nested; ++i) {
-    nested = axes[i].first > span;
-    span += static_cast<Address>(axes[i].first) * (axes[i].second - 1);
+    nested = axes[i].stride > span;
+    span += static_cast<Address>(axes[i].stride) * (axes[i].size - 1);
   }
   if (nested) return true;
   // Two indices meet: let i be the largest axis on which they differ, by 1 or more; smaller axes make up for it.
   for (std::size_t i = 0; i < count; ++i) {
-    if (axes[i].first == 0) return false;
+    if (axes[i].stride == 0) return false;
     AddressEquation equation;
-    Address target = -static_cast<Address>(axes[i].first);
-    equation.add(axes[i].first, axes[i].second - 2);
+    Address target = -static_cast<Address>(axes[i].stride);
+    equation.add(axes[i].stride, axes[i].size - 2);
     for (std::size_t j = 0; j < i; ++j) {  // a difference of -(size-1) to size-1
-      equation.add(axes[j].first, 2 * static_cast<Address>(axes[j].second - 1));
-      target += static_cast<Address>(axes[j].first) * (axes[j].second - 1);
+      equation.add(axes[j].stride, 2 * static_cast<Address>(axes[j].size - 1));
+      target += static_cast<Address>(axes[j].stride) * (axes[j].size - 1);
     }
     if (equation.solvable(target)) return false;
   }
   return true;
 }
 
-// Two views touch a common byte.
-template <class A, class B>
-bool overlaps(const View<A>& a, const View<B>& b) {
-  if (a.size() == 0 || b.size() == 0) return false;
+// The memory that a view covers.
+struct Memory {
+  std::intptr_t start;
+  Dims dims, strides;
+  Index bytes;  // of an element
+};
+template <class T>
+Memory memory_of(const View<T>& view) {
+  return {reinterpret_cast<std::intptr_t>(view.data()), view.dims(), view.strides(), sizeof(T)};
+}
+
+// Two pieces of memory share a byte.
+inline bool overlaps(const Memory& a, const Memory& b) {
+  if (volume(a.dims) == 0 || volume(b.dims) == 0) return false;
   struct Range {
     Address low, high;
   };
   AddressEquation equation;
-  const auto cover = [&equation](const auto& view, Address bytes) {
-    const auto start = static_cast<Address>(reinterpret_cast<std::intptr_t>(view.data()));
-    Range range{start, start + bytes - 1};
-    for (int axis = 0; axis < view.rank(); ++axis) {
-      const Address step = static_cast<Address>(view.strides()[axis]) * bytes;
-      const Address most = view.dims()[axis] - 1;
+  const auto cover = [&equation](const Memory& memory) {
+    Range range{memory.start, static_cast<Address>(memory.start) + memory.bytes - 1};
+    for (int axis = 0; axis < memory.dims.rank; ++axis) {
+      const Address step = static_cast<Address>(memory.strides[axis]) * memory.bytes;
+      const Address most = memory.dims[axis] - 1;
       (step < 0 ? range.low : range.high) += step * most;
       equation.add(step, most);
     }
-    equation.add(1, bytes - 1);
+    equation.add(1, memory.bytes - 1);
     return range;
   };
-  const Range ra = cover(a, sizeof(A));
-  const Range rb = cover(b, sizeof(B));
+  const Range ra = cover(a);
+  const Range rb = cover(b);
   if (ra.high < rb.low || rb.high < ra.low) return false;
   return equation.solvable(rb.high - ra.low);  // a counted from its low end, b from its high end
 }

@@ -78,7 +78,7 @@ template <class D>
 using ShapeOf = typename detail::ShapeOf<D, std::make_integer_sequence<int, D::dims.rank>>::type;
 
 // "3x8x8"; a rank-0 shape is "scalar".
-inline std::string to_string(const Dims& dims) {
+[[gnu::cold, gnu::noinline]] inline std::string to_string(const Dims& dims) {
   std::string out;
   for (const Index entry : dims) out.append(out.empty() ? "" : "x").append(std::to_string(entry));
   return out.empty() ? "scalar" : out;

@@ -28,6 +28,15 @@ TEST(Traps, T3_CeilOverhangsOnTheHighSideOnly) {
   EXPECT_EQ(avg_pool(x, s), D({2}, {2, 4.5}));
 }
 
+TEST(Traps, T4_TheDivisorCountsPaddingButNoOverhang) {
+  // the second window of 3 has one real cell, one of padding and one that does not exist
+  const D x({2}, {6, 6});
+  const Sliding s{.kernel = {3}, .stride = {2}, .padding = {{1, 1}}, .rounding = Rounding::ceil};
+  EXPECT_EQ(avg_pool(x, s), D({2}, {4, 3}));
+  EXPECT_EQ(avg_pool_vjp(x, D({2}, {3, 2}), s), D({2}, {1, 2}));
+  EXPECT_EQ(avg_pool(x, s, {.divisor = Divisor::real}), D({2}, {6, 6}));
+}
+
 TEST(Traps, T5_NoValueOfTheInputIsASentinel) {
   const double low = std::numeric_limits<double>::lowest();
   EXPECT_EQ(avg_pool(D({2}, {low, low}), {.kernel = {2}}), D({1}, {low}));
@@ -38,6 +47,12 @@ TEST(Traps, T6_DilationThatStepsOverTheInputNamesNoCell) {
   const Sliding s{.kernel = {2}, .stride = {1}, .padding = 2, .dilation = {3}};
   EXPECT_EQ(max_pool_vjp(D({1}, {5}), D({2}, {1, 1}), s), D({1}, {0}));
   EXPECT_EQ(max_pool_with_indices(D({1}, {5}), s).indices, Tensor<std::int64_t>({2}, {-1, -1}));
+}
+
+TEST(Traps, T7_AWindowWithoutACellIsZeroForEveryScalar) {
+  const Sliding s{.kernel = {1}, .padding = {{1, 0}}};
+  EXPECT_EQ(max_pool(Tensor<std::int8_t>({1}, {-3}), s), Tensor<std::int8_t>({2}, {0, -3}));
+  EXPECT_EQ(min_pool(Tensor<float>({1}, {3}), s), Tensor<float>({2}, {0, 3}));
 }
 
 TEST(Traps, T8_AllMinusInfinityNamesItsFirstTapInEveryRank) {

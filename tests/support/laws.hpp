@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "cenote/fraction.hpp"
 #include "cenote/linearize.hpp"
 #include "cenote/pool.hpp"
 
@@ -21,26 +22,60 @@ inline const bool configured = [] {
   return setenv("RC_PARAMS", "seed=20260101 max_success=2000 max_size=60", 0) == 0;
 }();
 
-// Every operator with every option that changes its meaning.
+// Every option that changes an operator's meaning; a new operator begins with its defaults.
+template <class Op>
+std::vector<Op> variants() {
+  return {Op{}};
+}
+template <>
+inline std::vector<Max> variants() {
+  return {Max{Ties::first}, Max{Ties::all}, Max{Ties::split}};
+}
+template <>
+inline std::vector<Min> variants() {
+  return {Min{Ties::first}, Min{Ties::all}, Min{Ties::split}};
+}
+template <>
+inline std::vector<Average> variants() {
+  return {Average{Divisor::padded}, Average{Divisor::real}, Average{3}, Average{-2}};
+}
+template <>
+inline std::vector<SmoothMax> variants() {
+  std::vector<SmoothMax> out;
+  for (const Padding padding : {Padding::zeros, Padding::ignore})
+    for (const double beta : {2.0, 0.25, -1.5}) out.push_back({beta, padding});
+  return out;
+}
+template <>
+inline std::vector<Lp> variants() {
+  return {Lp{1}, Lp{2}, Lp{3.5}};
+}
+
+// Walks the library's own list: use(op) for every operator that T accepts and `choose` lets through.
+template <class T, class Choose, class F>
+void for_each_listed(Choose choose, F&& use) {
+  const auto all_of = [&]<class Op>(std::type_identity<Op>) {
+    if constexpr (OperatorOn<Op, T>)
+      if (choose(std::type_identity<Op>{}))
+        for (const Op& op : variants<Op>()) use(op);
+  };
+#define CENOTE_USE(Op) all_of(std::type_identity<Op>{});
+  CENOTE_OPERATORS(CENOTE_USE)
+#undef CENOTE_USE
+}
+
+// Algebraic operators are those that exact fractions accept; the others need exp and log.
 template <class F>
 void for_each_algebraic_operator(F&& use) {
-  for (const Ties ties : {Ties::first, Ties::all, Ties::split}) {
-    use(Max{ties});
-    use(Min{ties});
-  }
-  for (const Divisor divisor : {Divisor::padded, Divisor::real, Divisor(3), Divisor(-2)}) use(Average{divisor});
-  use(Sum{});
+  for_each_listed<Fraction>([](auto) { return true; }, use);
 }
 template <class F>
 void for_each_smooth_operator(F&& use) {
-  for (const Padding padding : {Padding::zeros, Padding::ignore})
-    for (const double beta : {2.0, 0.25, -1.5}) use(SmoothMax{beta, padding});
-  for (const double p : {1.0, 2.0, 3.5}) use(Lp{p});
+  for_each_listed<double>([]<class Op>(std::type_identity<Op>) { return !OperatorOn<Op, Fraction>; }, use);
 }
 template <class T, class F>
 void for_each_operator(F&& use) {
-  for_each_algebraic_operator(use);
-  if constexpr (Transcendental<T>) for_each_smooth_operator(use);
+  for_each_listed<T>([](auto) { return true; }, use);
 }
 
 template <class Op>
