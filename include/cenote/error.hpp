@@ -31,6 +31,7 @@ using Index = std::int64_t;
   X(kernel_missing,      "G7", Shape,     "{argument} names no axis; give one number per pooled axis, or one number together with axes") \
   X(axes_ambiguous,      "G7", Shape,     "{argument} is the single number {got}; name the axes it is meant for, or give one number per pooled axis") \
   X(axes_missing,        "G7", Shape,     "{argument} names no axis; say which axes to pool, or how many of the last ones")  \
+  X(axes_conflict,       "G7", Shape,     "{argument} asks for {got} axes and axes names {limit}; give one of the two")   \
   X(axes_count,          "G7", Shape,     "{argument} names {got} axes, but the input has {limit}")                     \
   X(length_mismatch,     "G7", Shape,     "{argument} has {got} entries; expected 1 or {limit}, one per pooled axis")   \
   X(axis_range,          "G7", Shape,     "{argument} names axis {got}; the input has {limit} axes, so -{limit} to {limit}-1 are legal") \

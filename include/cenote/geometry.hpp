@@ -57,7 +57,7 @@ struct Pads {
 };
 inline constexpr Pads same{Pads::Kind::same};
 inline constexpr Pads same_lower{Pads::Kind::same_lower};
-inline constexpr Pads valid{0};
+inline constexpr Pads valid(0);
 
 enum class Rounding : std::uint8_t { floor, ceil };
 
@@ -345,6 +345,7 @@ struct Resolver {
 
   constexpr bool run(const Dims& in, const Global& s) {
     if (s.last < 0 || s.last > in.rank) return fail({Rule::axes_count, "last", -1, s.last, in.rank});
+    if (s.last > 0 && s.axes.rank > 0) return fail({Rule::axes_conflict, "last", -1, s.last, s.axes.rank});
     Dims axes = s.axes;
     if (axes.rank == 0)
       for (int i = 0; i < s.last; ++i) axes.push_back(in.rank - s.last + i);

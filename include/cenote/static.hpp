@@ -36,8 +36,8 @@ template <auto G, class S>
 concept PooledAxesAreNotEmpty = detail::obeys<G, S>({Rule::pooled_axis_empty});
 template <auto G, class S>
 concept AxesAreLegal =
-    detail::obeys<G, S>({Rule::kernel_missing, Rule::axes_ambiguous, Rule::axes_missing, Rule::axes_count,
-                         Rule::length_mismatch, Rule::axis_range, Rule::axis_unique});
+    detail::obeys<G, S>({Rule::kernel_missing, Rule::axes_ambiguous, Rule::axes_missing, Rule::axes_conflict,
+                         Rule::axes_count, Rule::length_mismatch, Rule::axis_range, Rule::axis_unique});
 template <auto G, class S>
 concept SizesFitIn64Bits = detail::obeys<G, S>({Rule::size_overflow});
 

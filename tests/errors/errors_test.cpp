@@ -98,6 +98,8 @@ const std::vector<Mistake>& mistakes() {
       {Rule::axes_ambiguous, [] { max_pool(x, {.kernel = 3}); },
        "max_pool: kernel is the single number 3; name the axes it is meant for, or give one number per pooled axis "
        "(input 2x5x6)"},
+      {Rule::axes_conflict, [] { global_max_pool(x, {.last = 2, .axes = {0}}); },
+       "global_max_pool: last asks for 2 axes and axes names 1; give one of the two (input 2x5x6)"},
       {Rule::axes_missing, [] { global_avg_pool(x, {}); },
        "global_avg_pool: axes names no axis; say which axes to pool, or how many of the last ones (input 2x5x6)"},
       {Rule::axes_count,

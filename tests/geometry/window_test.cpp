@@ -136,7 +136,8 @@ TEST(Geometry, SamePaddingKeepsTheSizeDividedByTheStride) {
           EXPECT_EQ(lower.axis(0).padding.low, total - total / 2);
           EXPECT_EQ(lower.axis(0).padding.high, total / 2);
         }
-  EXPECT_EQ(resolve({5}, Sliding{.kernel = {2}, .padding = valid}).out(), Dims{2});
+  EXPECT_EQ(resolve({5, 5}, Sliding{.kernel = {2, 2}, .padding = valid}).out(), (Dims{2, 2}));
+  EXPECT_EQ(resolve({5, 5}, Sliding{.kernel = {2, 2}, .stride = 2, .padding = same}).out(), (Dims{3, 3}));
 }
 
 TEST(Geometry, HugeNumbersAreExactOrRefused) {
