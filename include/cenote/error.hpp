@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -39,6 +40,7 @@ using Index = std::int64_t;
   X(torch_rank,          "G7", Shape,     "{argument} has {got} axes; expected {limit} (unbatched) or one more (batched)") \
   X(rank_mismatch,       "G7", Shape,     "{argument} has {got} axes; expected {limit}")                                \
   X(shape_mismatch,      "G7", Shape,     "{argument} has size {got} on axis {axis}; expected {limit}")                 \
+  X(data_missing,        "G7", Shape,     "{argument} is null; a shape of {limit} elements needs memory")                 \
   X(element_count,       "G7", Shape,     "{argument} has {got} elements; the shape needs {limit}")                     \
   X(index_range,         "G7", Shape,     "{argument} is {got} on axis {axis}; legal are 0 to {limit}-1")               \
   X(padding_given,       "G7", Shape,     "{argument} is `same`, which needs a kernel to be worked out; give numbers")   \
@@ -105,12 +107,9 @@ struct Problem {
 namespace detail {
 
 [[gnu::cold]] inline std::string to_text(double value) {
-  std::string text = std::to_string(value);  // enough digits for a message, and no <sstream>
-  if (text.find('.') != std::string::npos) {
-    while (text.back() == '0') text.pop_back();
-    if (text.back() == '.') text.pop_back();
-  }
-  return text;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", value);
+  return text.data();
 }
 
 }  // namespace detail

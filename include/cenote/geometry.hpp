@@ -12,7 +12,7 @@ namespace cenote {
 
 // ---- what a caller writes ---------------------------------------------------------------------------------------
 
-// One number for each pooled axis, or a single number for all of them.
+// One number for each pooled axis, or a single number for all of them: {3} is a list of one, 3 is every axis.
 struct PerAxis {
   Dims entries{};
   bool every = false;  // entries[0] stands for every axis

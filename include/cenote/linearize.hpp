@@ -130,7 +130,8 @@ class Linearization {
 
   // dy = J dx.
   void push(const View<const T>& dx, const View<T>& dy) const {
-    if (!winners_) return spec::jvp<T>(op_, geometry_, input(), dx, dy, "push");
+    if constexpr (Op::linear) return spec::jvp<T>(op_, geometry_, dx, dx, dy, "push");  // x does not matter (A6)
+    if (!winners_) return spec::jvp<T>(op_, geometry_, kept_.view(), dx, dy, "push");
     spec::detail::check_shape("push", "dx", dx.dims(), geometry_.in());
     spec::detail::check_shape("push", "dy", dy.dims(), geometry_.out());
     spec::detail::check_output("push", "dy", dy, dx);
@@ -142,7 +143,7 @@ class Linearization {
   // gx = J^T gy.
   void pull(const View<const T>& gy, const View<T>& gx) const {
     if constexpr (Op::linear) return spec::vjp<T>(op_, geometry_, gy, gx, "pull");
-    if (!winners_) return spec::vjp<T>(op_, geometry_, input(), gy, gx, "pull");
+    if (!winners_) return spec::vjp<T>(op_, geometry_, kept_.view(), gy, gx, "pull");
     spec::detail::check_shape("pull", "gy", gy.dims(), geometry_.out());
     spec::detail::check_shape("pull", "gx", gx.dims(), geometry_.in());
     spec::detail::check_output("pull", "gx", gx, gy);
@@ -157,7 +158,7 @@ class Linearization {
   [[nodiscard]] Winners winners() const
     requires Selecting<Op>
   {
-    return winners_ ? *winners_ : spec::winners<T>(op_, geometry_, input());
+    return winners_ ? *winners_ : spec::winners<T>(op_, geometry_, kept_.view());
   }
   [[nodiscard]] Tensor<std::int64_t> indices() const
     requires Selecting<Op>
@@ -170,11 +171,6 @@ class Linearization {
   }
 
  private:
-  // What an operator that keeps nothing gets to see is of the right shape, and never read.
-  [[nodiscard]] View<const T> input() const {
-    return Op::linear ? View<const T>(nullptr, geometry_.in()) : kept_.view();
-  }
-
   Op op_;
   Geometry geometry_;
   std::optional<Winners> winners_;

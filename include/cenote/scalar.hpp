@@ -31,10 +31,10 @@ namespace cenote {
 
 template <class T>
 concept Scalar = std::copyable<T> && std::constructible_from<T, Index> && requires(const T a, const T b) {
-  { a + b };
-  { a - b };
-  { a* b };
-  { a / b };
+  T(a + b);
+  T(a - b);
+  T(a * b);
+  T(a / b);
   { a > b } -> std::convertible_to<bool>;
   { a == b } -> std::convertible_to<bool>;
 };

@@ -133,7 +133,8 @@ class View<T, Dims> {
   constexpr View(T* data, const Dims& dims) : View(data, dims, row_major(dims)) {}
   constexpr View(T* data, const Dims& dims, const Dims& strides) : data_(data), dims_(dims), strides_(strides) {
     if (strides.rank != dims.rank) raise({Rule::rank_mismatch, "strides", -1, strides.rank, dims.rank}, "View");
-    (void)volume(dims);
+    const Index cells = volume(dims);
+    if (data == nullptr && cells != 0) raise({Rule::data_missing, "data", -1, 0, cells}, "View");
   }
   constexpr operator View<const T>() const  // NOLINT(google-explicit-constructor): reading is always allowed
     requires(!std::is_const_v<T>)

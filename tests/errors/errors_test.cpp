@@ -140,6 +140,11 @@ const std::vector<Mistake>& mistakes() {
          max_pool_jvp(x, ones({2, 5, 7}), {.kernel = {2, 3}});
        },
        "max_pool_jvp: dx has size 7 on axis 2; expected 6 (got 2x5x7, expected 2x5x6)"},
+      {Rule::data_missing,
+       [] {
+         View<float>(nullptr, {2, 3});
+       },
+       "View: data is null; a shape of 6 elements needs memory"},
       {Rule::element_count,
        [] {
          Tensor<float>({2, 2}, {1, 2, 3});

@@ -5,7 +5,8 @@
 // hold for every constant c > 0; c = the largest magnitude keeps the powers from overflowing and underflowing (L2).
 #pragma once
 
-#include "cenote/ops/extreme.hpp"
+#include "cenote/scalar.hpp"
+#include "cenote/window.hpp"
 
 namespace cenote {
 

@@ -5,7 +5,8 @@
 // hold for every constant c; c = the window's extreme keeps every exponent at or below 0, so nothing overflows (S3).
 #pragma once
 
-#include "cenote/ops/extreme.hpp"
+#include "cenote/ops/max.hpp"
+#include "cenote/ops/min.hpp"
 
 namespace cenote {
 
@@ -33,8 +34,7 @@ struct SmoothMax {
     if (window.real() + zeros == 0) return T(Index{0});  // S5
     const T extreme = extreme_of(window, zeros);
     if (is_nan(extreme)) return extreme;
-    if (is_infinite(extreme))
-      return beta > 0 ? Largest::value(window, Ties::split) : Smallest::value(window, Ties::split);
+    if (is_infinite(extreme)) return beta > 0 ? Max{Ties::split}.value(window) : Min{Ties::split}.value(window);
     const Wide<T> shift(extreme);
     return static_cast<T>(shift + log(normaliser(window, shift, zeros)) / Wide<T>(beta));
   }
@@ -48,9 +48,9 @@ struct SmoothMax {
       window.each([&](const Tap<T>& tap) { give(tap, Wide<T>(extreme)); });
     } else if (is_infinite(extreme)) {  // uniform over the infinite taps: S5
       if (beta > 0)
-        Largest::weights(window, Ties::split, give);
+        Max{Ties::split}.weights(window, give);
       else
-        Smallest::weights(window, Ties::split, give);
+        Min{Ties::split}.weights(window, give);
     } else {
       const Wide<T> shift(extreme);
       const Wide<T> sum = normaliser(window, shift, zeros);
@@ -59,9 +59,6 @@ struct SmoothMax {
   }
 
  private:
-  using Largest = detail::Extreme<true>;
-  using Smallest = detail::Extreme<false>;
-
   template <class T>
   [[nodiscard]] constexpr Index padding_taps(const Window<T>& window) const {
     return padding == Padding::zeros ? window.padded() - window.real() : 0;
@@ -72,7 +69,7 @@ struct SmoothMax {
   [[nodiscard]] constexpr T extreme_of(const Window<T>& window, Index zeros) const {
     const T zero(Index{0});
     if (window.empty()) return zero;
-    const T best = anchor(beta > 0 ? Largest::value(window, Ties::first) : Smallest::value(window, Ties::first));
+    const T best = anchor(beta > 0 ? Max{}.value(window) : Min{}.value(window));
     const bool zero_is_beyond = beta > 0 ? zero > best : best > zero;
     return zeros > 0 && zero_is_beyond ? zero : best;
   }
