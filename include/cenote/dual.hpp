@@ -148,12 +148,12 @@ template <Transcendental T>
 constexpr Dual<T> pow(const Dual<T>& x, double p) {
   if (p == 1) return x;
   const T zero(Index{0});
-  const T value = pow(x.value, p);
+  const T value = static_cast<T>(pow(x.value, p));
   if (p == 0) return {value, zero};
   if constexpr (!carries_tangent<T>) {  // inside a nested dual the factor below still carries the second derivative
     if (x.value == zero && (p > 1 || x.tangent == zero)) return {value, zero};
   }
-  return {value, T(p) * pow(x.value, p - 1) * x.tangent};
+  return {value, T(p) * static_cast<T>(pow(x.value, p - 1)) * x.tangent};
 }
 
 }  // namespace cenote

@@ -34,21 +34,24 @@ RC_GTEST_PROP(Dual, ForwardAtDualNumbersIsForwardAndJvpOverRationals, ()) {
   });
 }
 
-RC_GTEST_PROP(Dual, ForwardAtDualNumbersIsForwardAndJvpInF64, ()) {
+template <class T>
+void forward_is_value_and_jvp(T value_ulps, T tangent_ulps) {
   const Geometry g = random_geometry();
-  const auto x = random_tensor<double>(g.in(), 4);
-  const auto dx = random_tensor<double>(g.in(), 9);
-  for_each_operator<double>([&](const auto& op) {
+  const auto x = random_tensor<T>(g.in(), 4);
+  const auto dx = random_tensor<T>(g.in(), 9);
+  for_each_operator<T>([&](const auto& op) {
     const auto both = value(op, g, paired(x, dx));
     const auto y = value(op, g, x);
     const auto dy = push(op, g, x, dx);
     for (std::size_t o = 0; o < dy.data().size(); ++o) {
       RC_LOG() << describe(g) << ", " << label(op) << " output " << o << "\n";
-      RC_ASSERT(close(both.data()[o].value, y.data()[o], 64.0));
-      RC_ASSERT(close(both.data()[o].tangent, dy.data()[o], 512.0));
+      RC_ASSERT(close(both.data()[o].value, y.data()[o], value_ulps));
+      RC_ASSERT(close(both.data()[o].tangent, dy.data()[o], tangent_ulps));
     }
   });
 }
+RC_GTEST_PROP(Dual, ForwardAtDualNumbersIsForwardAndJvpInF64, ()) { forward_is_value_and_jvp<double>(64, 512); }
+RC_GTEST_PROP(Dual, ForwardAtDualNumbersIsForwardAndJvpInF32, ()) { forward_is_value_and_jvp<float>(64, 512); }
 
 RC_GTEST_PROP(Jvp, IsLinearInTheTangent, ()) {
   const Geometry g = random_geometry();
