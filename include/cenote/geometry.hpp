@@ -261,7 +261,15 @@ struct Resolver {
     return every || rank == 0 || rank == count || fail({Rule::length_mismatch, argument, -1, rank, count});
   }
 
-  constexpr bool slide(int a, Index kernel, Index stride, Index dilation, Pad pad, Pads::Kind kind, Rounding rounding) {
+  // What (outputs - 1) * stride + span cells need beyond the input.
+  static constexpr Pad same_pad(Index in, Index stride, Index span, Pads::Kind kind) {
+    const Index reach = (detail::ceil_div(in, stride) - 1) * stride;  // < in, so it cannot overflow
+    const Index total = span > in - reach ? span - (in - reach) : 0;
+    return kind == Pads::Kind::same ? Pad{total / 2, total - total / 2} : Pad{total - total / 2, total / 2};
+  }
+
+  constexpr bool slide(int a, Index kernel, Index stride, Index dilation, const Pads& pads, int entry,
+                       Rounding rounding) {
     if (kernel < 1) return fail({Rule::kernel_positive, "kernel", a, kernel});
     if (stride < 1) return fail({Rule::stride_positive, "stride", a, stride});
     if (dilation < 1) return fail({Rule::dilation_positive, "dilation", a, dilation});
@@ -269,11 +277,7 @@ struct Resolver {
     Index span = 0;  // dilation * (kernel - 1) + 1, checked
     if (__builtin_mul_overflow(dilation, kernel - 1, &span) || __builtin_add_overflow(span, 1, &span))
       return fail({Rule::size_overflow, "kernel", a, kernel, dilation});
-    if (kind != Pads::Kind::given) {  // at least (outputs - 1) * stride + span cells are needed
-      const Index reach = (detail::ceil_div(to.in, stride) - 1) * stride;  // < in, so it cannot overflow
-      const Index total = span > to.in - reach ? span - (to.in - reach) : 0;
-      pad = kind == Pads::Kind::same ? Pad{total / 2, total - total / 2} : Pad{total - total / 2, total / 2};
-    }
+    const Pad pad = pads.kind == Pads::Kind::given ? pads[entry] : same_pad(to.in, stride, span, pads.kind);
     if (pad.low < 0 || pad.high < 0)
       return fail({Rule::padding_nonnegative, "padding", a, pad.low < 0 ? pad.low : pad.high});
     Index padded = 0;
@@ -330,7 +334,7 @@ struct Resolver {
     result.geometry.rounding_ = s.rounding;
     for (int i = 0; i < axes.rank; ++i)
       if (!slide(static_cast<int>(axes[i]), s.kernel[i], s.stride.given() ? s.stride[i] : s.kernel[i],
-                 s.dilation.given() ? s.dilation[i] : 1, s.padding[i], s.padding.kind, s.rounding))
+                 s.dilation.given() ? s.dilation[i] : 1, s.padding, i, s.rounding))
         return false;
     return output_fits();
   }

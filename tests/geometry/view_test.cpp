@@ -31,6 +31,18 @@ TEST(View, ReadsRepeatedAndReversedInputs) {
   EXPECT_EQ(y, Tensor<float>({3, 2}, {5, 7, 5, 7, 5, 7}));
 }
 
+TEST(View, OffsetsBeyond32BitsAreExact) {
+  // 2^40 cells that all lie at one address, and windows at both ends of them
+  const float cell = 3;
+  const Index n = Index{1} << 40;
+  const Geometry g = resolve({n}, Sliding{.kernel = {2}, .stride = {n - 2}});
+  Tensor<float> y(g.out());
+  spec::forward<float>(Sum{}, g, View<const float>(&cell, {n}, {0}), y.view());
+  EXPECT_EQ(y, Tensor<float>({2}, {6, 6}));
+  const auto winners = spec::winners<float>(Max{}, g, View<const float>(&cell, {n}, {0}));
+  EXPECT_EQ(spec::flat_indices(g, winners), Tensor<std::int64_t>({2}, {0, n - 2}));
+}
+
 TEST(View, RefusesIllegalPermutationsAndStrides) {
   std::vector<int> cells(6);
   const View<int> view(cells.data(), {2, 3});

@@ -110,10 +110,25 @@ TEST(StaticNames, EqualTheRunTimeOnes) {
   EXPECT_TRUE(std::equal(gx.data().begin(), gx.data().end(), run_time_gx.data().begin()));
   const auto dy = smooth_max_pool_jvp<s>(x, x, {.beta = 2});
   static_assert(std::is_same_v<decltype(dy), const Tensor<float, Shape<2, 2, 3>>>);
-  static_assert(
-      std::is_same_v<decltype(global_max_pool<Global{.last = 2, .keep = false}>(x)), Tensor<float, Shape<2>>>);
-  static_assert(
-      std::is_same_v<decltype(adaptive_avg_pool<Adaptive{.output = {3, 2}}>(x)), Tensor<float, Shape<2, 3, 2>>>);
+  const auto flat = global_max_pool<Global{.last = 2, .keep = false}>(x);
+  static_assert(std::is_same_v<decltype(flat), const Tensor<float, Shape<2>>>);
+  const auto adapted = adaptive_avg_pool<Adaptive{.output = {3, 2}}>(x);
+  static_assert(std::is_same_v<decltype(adapted), const Tensor<float, Shape<2, 3, 2>>>);
+}
+
+// Every way to write a geometry is a constant too; g++ 12 is easily confused by parameters that change.
+TEST(StaticNames, TakeEveryKindOfPaddingAndAxes) {
+  const Tensor<float, Shape<2, 4, 6>> x;
+  const auto same_size = min_pool<Sliding{.kernel = {3, 3}, .stride = 1, .padding = same}>(x);
+  static_assert(std::is_same_v<decltype(same_size), const Tensor<float, Shape<2, 4, 6>>>);
+  const auto lower = min_pool<Sliding{.kernel = {2, 2}, .stride = 3, .padding = same_lower}>(x);
+  static_assert(std::is_same_v<decltype(lower), const Tensor<float, Shape<2, 2, 2>>>);
+  const auto pairs = sum_pool<Sliding{.kernel = {2, 2}, .padding = {{0, 1}, {1, 0}}}>(x);
+  static_assert(std::is_same_v<decltype(pairs), const Tensor<float, Shape<2, 2, 3>>>);
+  const auto first = max_pool<Sliding{.kernel = 2, .padding = valid, .axes = {0, -1}}>(x);
+  static_assert(std::is_same_v<decltype(first), const Tensor<float, Shape<1, 4, 3>>>);
+  const auto dilated = max_pool<Sliding{.kernel = {2}, .dilation = 4, .rounding = Rounding::ceil}>(x);
+  static_assert(std::is_same_v<decltype(dilated), const Tensor<float, Shape<2, 4, 2>>>);
 }
 
 TEST(StaticNames, LargeTensorsLiveOnTheHeap) {
