@@ -132,7 +132,7 @@ void laws(const Tensor<float>& picture) {
 void tour(const std::string& path) {
   const Tensor<float> picture = read_picture(path);
   const Sliding windows{.kernel = {4, 2}};  // a character is about twice as high as wide
-  std::printf("%s\n%s\n", path.c_str(), describe(resolve(picture.dims(), windows, "tour")).c_str());
+  std::printf("%s\n%s\n", path.c_str(), describe(resolve(picture.dims(), windows, path)).c_str());
   show("max", max_pool(picture, windows), "average", avg_pool(picture, windows));
   show("min", min_pool(picture, windows), "smooth max, beta 20", smooth_max_pool(picture, windows, {.beta = 20}));
   const auto shares = [&](const Tensor<float>& gradient) {
