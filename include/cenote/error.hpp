@@ -41,6 +41,7 @@ using Index = std::int64_t;
   X(rank_mismatch,       "G7", Shape,     "{argument} has {got} axes; expected {limit}")                                \
   X(shape_mismatch,      "G7", Shape,     "{argument} has size {got} on axis {axis}; expected {limit}")                 \
   X(data_missing,        "G7", Shape,     "{argument} is null; a shape of {limit} elements needs memory")                 \
+  X(element_limit,       "G7", Shape,     "{argument} has {got} elements; memory can hold at most {limit} of them")       \
   X(element_count,       "G7", Shape,     "{argument} has {got} elements; the shape needs {limit}")                     \
   X(index_range,         "G7", Shape,     "{argument} is {got} on axis {axis}; legal are 0 to {limit}-1")               \
   X(padding_given,       "G7", Shape,     "{argument} is `same`, which needs a kernel to be worked out; give numbers")   \

@@ -29,27 +29,27 @@ namespace detail {
 
 template <class T, class Op>
 Tensor<T> pooled(std::string_view name, const Op& op, const Geometry& g, const View<const T>& x) {
-  Tensor<T> y(g.out());
+  Tensor<T> y(g.out(), T(Index{0}), name);
   forward<T>(op, g, x, y.view(), name);
   return y;
 }
 template <class T, class Op>
 Tensor<T> pushed(std::string_view name, const Op& op, const Geometry& g, const View<const T>& x,
                  const View<const T>& dx) {
-  Tensor<T> dy(g.out());
+  Tensor<T> dy(g.out(), T(Index{0}), name);
   jvp<T>(op, g, x, dx, dy.view(), name);
   return dy;
 }
 template <class T, class Op>
 Tensor<T> pulled(std::string_view name, const Op& op, const Geometry& g, const View<const T>& x,
                  const View<const T>& gy) {
-  Tensor<T> gx(g.in());
+  Tensor<T> gx(g.in(), T(Index{0}), name);
   vjp<T>(op, g, x, gy, gx.view(), name);
   return gx;
 }
 template <class T, class Op>
 Tensor<T> pulled(std::string_view name, const Op& op, const Geometry& g, const View<const T>& gy) {
-  Tensor<T> gx(g.in());
+  Tensor<T> gx(g.in(), T(Index{0}), name);
   vjp<T>(op, g, gy, gx.view(), name);
   return gx;
 }

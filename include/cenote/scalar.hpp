@@ -183,15 +183,9 @@ struct ScalarTraits<double> {
   using Wide = long double;
   using Gradient = double;
 };
-template <>
-struct ScalarTraits<f16> {
-  using Sum = DoubleSum<f16>;
-  using Wide = double;
-  using Gradient = float;
-};
-template <>
-struct ScalarTraits<bf16> {
-  using Sum = DoubleSum<bf16>;
+template <Half T>
+struct ScalarTraits<T> {
+  using Sum = DoubleSum<T>;
   using Wide = double;
   using Gradient = float;
 };

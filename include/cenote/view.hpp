@@ -203,8 +203,9 @@ class Tensor<T, Dims> {
   using value_type = T;
 
   Tensor() : Tensor(Dims{0}) {}
-  constexpr explicit Tensor(const Dims& dims, const T& fill = T(Index{0}))
-      : dims_(dims), data_(static_cast<std::size_t>(volume(dims)), fill) {}
+  // `caller` opens the message if so many elements cannot be.
+  constexpr explicit Tensor(const Dims& dims, const T& fill = T(Index{0}), std::string_view caller = "Tensor")
+      : dims_(dims), data_(elements(dims, caller), fill) {}
   constexpr Tensor(const Dims& dims, std::vector<T> data) : dims_(dims), data_(std::move(data)) {
     const Index have = static_cast<Index>(data_.size());
     if (have != volume(dims)) raise({Rule::element_count, "data", -1, have, volume(dims)}, "Tensor");
@@ -220,6 +221,13 @@ class Tensor<T, Dims> {
   friend constexpr bool operator==(const Tensor&, const Tensor&) = default;
 
  private:
+  static constexpr std::size_t elements(const Dims& dims, std::string_view caller) {
+    const Index cells = volume(dims);
+    const auto most = static_cast<Index>(std::vector<T>().max_size());
+    if (cells > most) raise({Rule::element_limit, "shape", -1, cells, most}, caller);
+    return static_cast<std::size_t>(cells);
+  }
+
   Dims dims_;
   std::vector<T> data_;
 };

@@ -145,6 +145,8 @@ const std::vector<Mistake>& mistakes() {
          View<float>(nullptr, {2, 3});
        },
        "View: data is null; a shape of 6 elements needs memory"},
+      {Rule::element_limit, [] { max_pool(x, {.kernel = {1}, .padding = Index{1} << 57}); },
+       "max_pool: shape has 2882303761517117500 elements; memory can hold at most 2305843009213693951 of them"},
       {Rule::element_count,
        [] {
          Tensor<float>({2, 2}, {1, 2, 3});

@@ -21,7 +21,7 @@ FORMAT. Little endian, no alignment.
   array   u8 kind, then the elements: 0 i8 codes, 1 i16 codes, 2 f32, 3 f64; always the smallest that is exact.
           A code c means c/8, except the four largest: NaN (127 or 32767), +inf, -inf, -0.
 
-WHAT PYTORCH SAYS AND WHAT SEMANTICS.md SAYS. Left out, because PyTorch's answer is not the rule's:
+WHAT PYTORCH SAYS AND WHAT docs/semantics.md SAYS. Left out, because PyTorch's answer is not the rule's:
   - Max over a window without a real tap (dilation stepping over the input): PyTorch gives -inf and an index outside
     the input; M5 says 0, "none" and no gradient.
   - Padding above half the *undilated* kernel: 2.13.0 rejects it in 1-D, 2-D and 3-D (max_pool2d and max_pool3d even
