@@ -224,17 +224,15 @@ struct Resolver {
   }
   constexpr Axis& axis(int a) { return result.geometry.axes_[static_cast<std::size_t>(a)]; }
 
+  constexpr bool sizes(const Dims& dims, const char* argument) {
+    const auto problem = size_problem(dims, argument);
+    return !problem || fail(*problem);
+  }
+
   constexpr bool input(const Dims& in) {
     result.geometry.rank_ = in.rank;
-    Index product = 1;
-    for (int a = 0; a < in.rank; ++a) {
-      if (in[a] < 0) return fail({Rule::size_nonnegative, "input", a, in[a]});
-      const Index before = product;
-      if (in[a] > 0 && __builtin_mul_overflow(product, in[a], &product))
-        return fail({Rule::size_overflow, "input", a, before, in[a]});
-      axis(a).in = axis(a).out = in[a];
-    }
-    return true;
+    for (int a = 0; a < in.rank; ++a) axis(a).in = axis(a).out = in[a];
+    return sizes(in, "input");
   }
 
   // The input axis of each window entry: the axes named, or the last ones.
@@ -309,19 +307,7 @@ struct Resolver {
   }
 
   constexpr bool output_fits() {
-    Index product = 1;
-    for (int a = 0; a < result.geometry.rank_; ++a) {
-      const Index before = product;
-      if (axis(a).out > 0 && __builtin_mul_overflow(product, axis(a).out, &product))
-        return fail({Rule::size_overflow, "output", a, before, axis(a).out});
-    }
-    product = 1;
-    for (int a = 0; a < result.geometry.rank_; ++a) {
-      const Index before = product;
-      if (__builtin_mul_overflow(product, axis(a).kernel, &product))
-        return fail({Rule::size_overflow, "kernel", a, before, axis(a).kernel});
-    }
-    return true;
+    return sizes(result.geometry.out_kept(), "output") && sizes(result.geometry.window_box(), "kernel");
   }
 
   constexpr bool run(const Dims& in, const Sliding& s) {

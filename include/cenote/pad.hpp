@@ -36,7 +36,7 @@ constexpr PadPlan plan_pads(const Dims& in, const Pads& pads, bool remove) {
 }
 constexpr PadPlan checked_pads(const Dims& in, const Pads& pads, bool remove) {
   const PadPlan plan = plan_pads(in, pads, remove);
-  if (plan.problem) raise(*plan.problem, remove ? "unpad" : "pad", "input " + to_string(in));
+  if (plan.problem) raise_unresolved(*plan.problem, remove ? "unpad" : "pad", in);
   return plan;
 }
 

@@ -2,7 +2,6 @@
 // Composite scalars (dual.hpp, interval.hpp, rational.hpp) specialise the same traits in their own headers.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstdint>

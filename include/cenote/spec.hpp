@@ -29,9 +29,9 @@ constexpr Dims output_strides(const Geometry& g, const Dims& strides) {
 [[gnu::cold, gnu::noinline, noreturn]] inline void raise_mismatch(std::string_view caller, const char* argument,
                                                                   const Dims& got, const Dims& expected) {
   const std::string shapes = "got " + to_string(got) + ", expected " + to_string(expected);
-  int a = 0;
-  while (got.rank == expected.rank && got[a] == expected[a]) ++a;
   if (got.rank != expected.rank) raise({Rule::rank_mismatch, argument, -1, got.rank, expected.rank}, caller, shapes);
+  int a = 0;
+  while (got[a] == expected[a]) ++a;  // they differ somewhere
   raise({Rule::shape_mismatch, argument, a, got[a], expected[a]}, caller, shapes);
 }
 constexpr void check_shape(std::string_view caller, const char* argument, const Dims& got, const Dims& expected) {
@@ -48,7 +48,8 @@ template <class T, class... In>
 constexpr void check_output(std::string_view caller, const char* argument, const View<T>& out, const In&... in) {
   if (!has_distinct_elements(out.dims(), out.strides())) raise({Rule::output_overlaps, argument}, caller);
   if (std::is_constant_evaluated()) return;  // addresses are unknown there, and aliasing impossible by value
-  if ((overlaps(memory_of(out), memory_of(in)) || ...)) raise({Rule::output_aliases, argument}, caller);
+  const Memory own = memory_of(out);
+  if ((overlaps(own, memory_of(in)) || ...)) raise({Rule::output_aliases, argument}, caller);
 }
 
 // Sets gx to what `add(sums, strides)` adds up. Halves add in f32, in a buffer of their own (A7); every other scalar

@@ -6,6 +6,7 @@
 #include <array>
 #include <concepts>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -84,19 +85,24 @@ using ShapeOf = typename detail::ShapeOf<D, std::make_integer_sequence<int, D::d
   return out.empty() ? "scalar" : out;
 }
 
-// Number of elements. Checked: negative sizes, and sizes other than 0 whose product leaves 64 bits, are errors.
-constexpr Index volume(const Dims& dims) {
+// What is wrong with sizes, if anything: a negative one, or a product, zeros aside, that leaves 64 bits (G7).
+constexpr std::optional<Problem> size_problem(const Dims& dims, std::string_view argument) {
   Index product = 1;
-  bool empty = false;
   for (int a = 0; a < dims.rank; ++a) {
     const Index before = product;
-    if (dims[a] < 0) raise({Rule::size_nonnegative, "shape", a, dims[a]}, "volume");
-    if (dims[a] == 0)
-      empty = true;
-    else if (__builtin_mul_overflow(product, dims[a], &product))
-      raise({Rule::size_overflow, "shape", a, before, dims[a]}, "volume");
+    if (dims[a] < 0) return Problem{Rule::size_nonnegative, argument, a, dims[a]};
+    if (dims[a] > 0 && __builtin_mul_overflow(product, dims[a], &product))
+      return Problem{Rule::size_overflow, argument, a, before, dims[a]};
   }
-  return empty ? 0 : product;
+  return {};
+}
+
+// Number of elements, checked.
+constexpr Index volume(const Dims& dims) {
+  if (const auto problem = size_problem(dims, "shape")) raise(*problem, "volume");
+  Index product = 1;
+  for (const Index size : dims) product *= size;
+  return product;
 }
 
 // Strides, in elements, of a dense array whose last axis is contiguous.

@@ -103,7 +103,7 @@ MUTANTS = [
            "for_each_index(in, [&](const Dims& index) { gx[index] = T(Index{0}); });", "", O),
     Mutant("a tangent is added to plus zero", "spec.hpp", "sum = any ? sum + part : part;", "sum = sum + part;", R),
     Mutant("dropped axes are not dropped", "spec.hpp", "g.drops(a) ? 0 : strides[next++]", "strides[next++]", A),
-    Mutant("an output may alias an input", "spec.hpp", "if ((overlaps(memory_of(out), memory_of(in)) || ...))", "if (false)", E),
+    Mutant("an output may alias an input", "spec.hpp", "if ((overlaps(own, memory_of(in)) || ...))", "if (false)", E),
     Mutant("winners are one off", "linearize.hpp", "op.winner(window).mark);", "op.winner(window).mark + 1);", R),
     Mutant("256 taps need two bytes", "linearize.hpp", "- (has_none_ ? 0 : 1)", "- (has_none_ ? 0 : 0)", R),
     Mutant("none is a winner", "linearize.hpp", "const bool won = rest != Winners::none;", "const bool won = true;", R),

@@ -117,7 +117,7 @@ inline Dims random_axes(int rank, int count) {
   return axes;
 }
 
-inline Sliding random_sliding(const Dims& in, const Dims& axes) {
+inline Sliding random_sliding(const Dims& axes) {
   Sliding s{.axes = axes};
   Dims kernel;
   Dims stride;
@@ -136,7 +136,6 @@ inline Sliding random_sliding(const Dims& in, const Dims& axes) {
   if (chance()) s.padding = padding;
   if (chance() && chance()) s.padding = chance() ? same : same_lower;
   s.rounding = chance() ? Rounding::ceil : Rounding::floor;
-  (void)in;
   return s;
 }
 
@@ -154,7 +153,7 @@ inline Geometry random_geometry() {
     case 1: return resolve(in, Global{.axes = axes, .keep = chance()});
     default: break;
   }
-  const Resolved resolved = try_resolve(in, random_sliding(in, axes));
+  const Resolved resolved = try_resolve(in, random_sliding(axes));
   RC_PRE(!resolved.problem.has_value());
   return resolved.geometry;
 }
