@@ -6,8 +6,8 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: run test setup setup-run build test-gcc test-clang sanitize asan tsan format check-format tidy \
-        docs mutation bench golden cost clean help
+.PHONY: run test setup setup-run setup-bench setup-fuzz build test-gcc test-clang sanitize asan tsan format check-format tidy \
+        docs mutation fuzz bench golden cost clean help
 
 run: setup-run  ## build the release preset and take the tour
 	cmake --preset release
@@ -19,6 +19,12 @@ test: setup check-format test-gcc test-clang sanitize tidy docs mutation  ## eve
 
 setup-run:
 	@tools/setup run
+
+setup-bench:
+	@tools/setup bench
+
+setup-fuzz:
+	@tools/setup fuzz
 
 setup:  ## install the packages that the checks need
 	@tools/setup test
@@ -63,10 +69,28 @@ docs:  ## the pages against the tree: coverage of the original, rules with tests
 mutation:  ## break the headers in small ways and see the tests notice
 	python3 tests/mutation/run.py
 
-bench: setup-run  ## build the release preset and run the benchmark
-	cmake --preset release
+RUNS ?= 200000
+fuzz: setup-fuzz  ## compare kernels with the definition on what libFuzzer thinks of; RUNS=20000000 for an hour
+	cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DCENOTE_FUZZ=ON -DCENOTE_CHECK_HEADERS=OFF -DCENOTE_BUILD_BENCH=OFF \
+	  -DCMAKE_CXX_FLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
+	cmake --build build/fuzz --target kernels_fuzz
+	mkdir -p build/fuzz/corpus
+	build/fuzz/tests/kernels_fuzz -runs=$(RUNS) -entropic=0 -max_len=96 build/fuzz/corpus tests/fuzz/corpus/kernels
+
+BENCH ?=
+bench: setup-bench build/bench-venv/installed  ## cenote and its peers on every problem; BENCH="--quick" for a few, "--help" for more
+	cmake --preset release -DCENOTE_BENCH_ONEDNN=$(CURDIR)/build/bench-venv
 	cmake --build --preset release
-	for program in build/release/bench/*; do if [ -f "$$program" ] && [ -x "$$program" ]; then "$$program" || exit 1; fi; done
+	build/release/bench/definition
+	build/bench-venv/bin/python bench/run.py $(BENCH)
+
+# XNNPACK comes inside executorch, whose other dependencies are not needed.
+build/bench-venv/installed: bench/requirements.txt
+	python3 -m venv build/bench-venv
+	build/bench-venv/bin/pip install --quiet --only-binary :all: -r bench/requirements.txt
+	build/bench-venv/bin/pip install --quiet --only-binary :all: --no-deps executorch==1.5.1
+	touch $@
 
 golden: setup  ## make the golden cases again with PyTorch, in a virtual environment of the project's
 	python3 -m venv build/golden-venv

@@ -14,7 +14,7 @@ namespace cenote {
 using Index = std::int64_t;
 
 // One line per rule: name, id in docs/semantics.md, kind of exception, sentence.
-// {argument} {axis} {got} {limit} {value} are filled in when the rule is broken.
+// {argument} {axis} {got} {limit} {value} {text} are filled in when the rule is broken.
 // clang-format off
 #define CENOTE_ERROR_RULES(X)                                                                                           \
   X(kernel_positive,     "G1", Shape,     "{argument} is {got} on axis {axis}; it must be at least 1")                  \
@@ -51,7 +51,9 @@ using Index = std::int64_t;
   X(divisor_nonzero,     "A3", Parameter, "{argument} is 0; any other integer is legal")                                \
   X(beta_legal,          "S4", Parameter, "{argument} is {value}; it must be finite and not 0 (positive: smooth maximum, negative: smooth minimum)") \
   X(p_legal,             "L1", Parameter, "{argument} is {value}; it must be finite and at least 1")                    \
-  X(interval_legal,      "I1", Parameter, "{argument} is {value}; an interval needs lower <= upper, neither of them NaN")
+  X(interval_legal,      "I1", Parameter, "{argument} is {value}; an interval needs lower <= upper, neither of them NaN")  \
+  X(threads_nonnegative, "E1", Parameter, "{argument} is {got}; it must be at least 0, where 0 leaves the number to the library") \
+  X(target_available,    "E2", Parameter, "{argument} is `{text}`; it must be one of targets(), or empty for no limit")
 // clang-format on
 
 enum class Rule : std::uint8_t {
@@ -103,6 +105,7 @@ struct Problem {
   int axis = -1;
   Index got = 0, limit = 0;
   double value = 0;
+  std::string_view text = {};
 };
 
 namespace detail {
@@ -131,6 +134,7 @@ namespace detail {
     if (name == "got") out += std::to_string(problem.got);
     if (name == "limit") out += std::to_string(problem.limit);
     if (name == "value") out += detail::to_text(problem.value);
+    if (name == "text") out += problem.text;
     i += name.size() + 1;
   }
   if (!detail.empty()) out += " (" + std::string(detail) + ")";

@@ -24,6 +24,8 @@ class Winners {
   [[nodiscard]] const Dims& dims() const { return dims_; }
   [[nodiscard]] int bytes_each() const { return bytes_each_; }
   [[nodiscard]] std::span<const std::uint8_t> bytes() const { return bytes_; }
+  [[nodiscard]] std::span<std::uint8_t> bytes() { return bytes_; }
+  [[nodiscard]] bool has_none() const { return has_none_; }  // some window has no winner
   [[nodiscard]] Index operator[](Index i) const {
     Index winner = 0;
     with_width([&]<class U>(U stored) {
@@ -108,57 +110,102 @@ inline Tensor<std::int64_t> flat_indices(const Geometry& g, const Winners& winne
   return out;
 }
 
+// dy = the tangents at the winners; 0 where there is none (M5).
+template <class T>
+void push(const Geometry& g, const Winners& winners, const View<const T>& dx, const View<T>& dy) {
+  for_each_winner(g, winners, dx.strides(), detail::output_strides(g, dy.strides()),
+                  [&](Index out, bool won, Index place) { dy.data()[out] = won ? dx.data()[place] : T(Index{0}); });
+}
+
+// gx = the gradients added at the winners, outputs in row-major order.
+template <class T>
+void pull(const Geometry& g, const Winners& winners, const View<const T>& gy, const View<T>& gx) {
+  detail::accumulate(gx, [&](Gradient<T>* sums, const Dims& strides) {
+    for_each_winner(g, winners, strides, detail::output_strides(g, gy.strides()),
+                    [&](Index out, bool won, Index place) {
+                      if (won) sums[place] = sums[place] + static_cast<Gradient<T>>(gy.data()[out]);
+                    });
+  });
+}
+
+// The verbs as Linearization calls them, carried out by the definition.
+struct Definition {
+  template <class T, class Op>
+  static Winners winners(const Op& op, const Geometry& g, const View<const T>& x, std::string_view caller) {
+    return spec::winners<T>(op, g, x, caller);
+  }
+  template <class T, class Op>
+  static void jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<const T>& dx, const View<T>& dy,
+                  std::string_view caller) {
+    spec::jvp<T>(op, g, x, dx, dy, caller);
+  }
+  template <class T, class Op>
+  static void vjp(const Op& op, const Geometry& g, const View<const T>& x, const View<const T>& gy, const View<T>& gx,
+                  std::string_view caller) {
+    spec::vjp<T>(op, g, x, gy, gx, caller);
+  }
+  template <class T>
+  static void push(const Geometry& g, const Winners& winners, const View<const T>& dx, const View<T>& dy) {
+    spec::push<T>(g, winners, dx, dy);
+  }
+  template <class T>
+  static void pull(const Geometry& g, const Winners& winners, const View<const T>& gy, const View<T>& gx) {
+    spec::pull<T>(g, winners, gy, gx);
+  }
+};
+
 }  // namespace spec
 
-// An operator's derivative at a point. Owns what it keeps: x may change or go away.
-template <class Op, class T>
+// An operator's derivative at a point. Owns what it keeps: x may change or go away. `By` carries the verbs out.
+template <class Op, class T, class By = spec::Definition>
   requires DifferentiableOn<Op, T>
 class Linearization {
  public:
-  Linearization(const Op& op, const Geometry& g, const View<const T>& x, std::string_view caller)
-      : op_(op), geometry_(g) {
+  Linearization(const Op& op, const Geometry& g, const View<const T>& x, std::string_view caller, By by = {})
+      : op_(op), geometry_(g), by_(by) {
     if constexpr (Op::linear) return;
     if constexpr (Selecting<Op>) {
       if (op.ties == Ties::first && !set_valued<T>) {
-        winners_ = spec::winners<T>(op, g, x, caller);
+        winners_ = by_.template winners<T>(op, g, x, caller);
         return;
       }
     }
     kept_ = Tensor<T>(x.dims());
     copy_elements(x, kept_.view());
   }
+  // From winners that are known already.
+  Linearization(const Op& op, const Geometry& g, Winners winners, By by = {})
+    requires Selecting<Op>
+      : op_(op), geometry_(g), by_(by), winners_(std::move(winners)) {}
 
   // dy = J dx.
   void push(const View<const T>& dx, const View<T>& dy) const {
-    if constexpr (Op::linear) return spec::jvp<T>(op_, geometry_, dx, dx, dy, "push");  // x does not matter (A6)
-    if (!winners_) return spec::jvp<T>(op_, geometry_, kept_.view(), dx, dy, "push");
+    if constexpr (Op::linear) return by_.template jvp<T>(op_, geometry_, dx, dx, dy, "push");  // x does not matter (A6)
+    if (!winners_) return by_.template jvp<T>(op_, geometry_, kept_.view(), dx, dy, "push");
     spec::detail::check_shape("push", "dx", dx.dims(), geometry_.in());
     spec::detail::check_shape("push", "dy", dy.dims(), geometry_.out());
     spec::detail::check_output("push", "dy", dy, dx);
-    spec::for_each_winner(
-        geometry_, *winners_, dx.strides(), spec::detail::output_strides(geometry_, dy.strides()),
-        [&](Index out, bool won, Index place) { dy.data()[out] = won ? dx.data()[place] : T(Index{0}); });
+    by_.template push<T>(geometry_, *winners_, dx, dy);
   }
 
   // gx = J^T gy.
   void pull(const View<const T>& gy, const View<T>& gx) const {
-    if constexpr (Op::linear) return spec::vjp<T>(op_, geometry_, gy, gx, "pull");
-    if (!winners_) return spec::vjp<T>(op_, geometry_, kept_.view(), gy, gx, "pull");
+    if constexpr (Op::linear) {
+      const T anything(Index{0});  // linear operators read no input
+      return by_.template vjp<T>(
+          op_, geometry_, View<const T>(&anything, geometry_.in(), Dims::filled(geometry_.rank(), 0)), gy, gx, "pull");
+    }
+    if (!winners_) return by_.template vjp<T>(op_, geometry_, kept_.view(), gy, gx, "pull");
     spec::detail::check_shape("pull", "gy", gy.dims(), geometry_.out());
     spec::detail::check_shape("pull", "gx", gx.dims(), geometry_.in());
     spec::detail::check_output("pull", "gx", gx, gy);
-    spec::detail::accumulate(gx, [&](Gradient<T>* sums, const Dims& strides) {
-      spec::for_each_winner(geometry_, *winners_, strides, spec::detail::output_strides(geometry_, gy.strides()),
-                            [&](Index out, bool won, Index place) {
-                              if (won) sums[place] = sums[place] + static_cast<Gradient<T>>(gy.data()[out]);
-                            });
-    });
+    by_.template pull<T>(geometry_, *winners_, gy, gx);
   }
 
   [[nodiscard]] Winners winners() const
     requires Selecting<Op>
   {
-    return winners_ ? *winners_ : spec::winners<T>(op_, geometry_, kept_.view());
+    return winners_ ? *winners_ : by_.template winners<T>(op_, geometry_, kept_.view(), "winners");
   }
   [[nodiscard]] Tensor<std::int64_t> indices() const
     requires Selecting<Op>
@@ -173,6 +220,7 @@ class Linearization {
  private:
   Op op_;
   Geometry geometry_;
+  [[no_unique_address]] By by_;
   std::optional<Winners> winners_;
   Tensor<T> kept_;
 };

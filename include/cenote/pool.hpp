@@ -30,33 +30,35 @@ namespace detail {
 template <class T, class Op>
 Tensor<T> pooled(std::string_view name, const Op& op, const Geometry& g, const View<const T>& x) {
   Tensor<T> y(g.out(), T(Index{0}), name);
-  forward<T>(op, g, x, y.view(), name);
+  forward<T>(op, g, x, y.view(), {}, name);
   return y;
 }
 template <class T, class Op>
 Tensor<T> pushed(std::string_view name, const Op& op, const Geometry& g, const View<const T>& x,
                  const View<const T>& dx) {
   Tensor<T> dy(g.out(), T(Index{0}), name);
-  jvp<T>(op, g, x, dx, dy.view(), name);
+  jvp<T>(op, g, x, dx, dy.view(), {}, name);
   return dy;
 }
 template <class T, class Op>
 Tensor<T> pulled(std::string_view name, const Op& op, const Geometry& g, const View<const T>& x,
                  const View<const T>& gy) {
   Tensor<T> gx(g.in(), T(Index{0}), name);
-  vjp<T>(op, g, x, gy, gx.view(), name);
+  vjp<T>(op, g, x, gy, gx.view(), {}, name);
   return gx;
 }
 template <class T, class Op>
 Tensor<T> pulled(std::string_view name, const Op& op, const Geometry& g, const View<const T>& gy) {
   Tensor<T> gx(g.in(), T(Index{0}), name);
-  vjp<T>(op, g, gy, gx.view(), name);
+  vjp<T>(op, g, gy, gx.view(), {}, name);
   return gx;
 }
 template <class T, class Op>
 ValuesAndIndices<T> pooled_with_indices(std::string_view name, const Op& op, const Geometry& g,
                                         const View<const T>& x) {
-  return {pooled<T>(name, op, g, x), spec::flat_indices(g, spec::winners<T>(op, g, x, name))};
+  Tensor<T> y(g.out(), T(Index{0}), name);
+  const Winners won = forward_with_winners<T>(op, g, x, y.view(), {}, name);
+  return {std::move(y), spec::flat_indices(g, won)};
 }
 
 }  // namespace detail

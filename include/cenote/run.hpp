@@ -1,7 +1,9 @@
 // Running: the verbs as callers use them. With the compiled library (cenote::cenote) the machine scalars are served by
-// its objects; everything else, and everything without it, is served by the definition in this header's includes.
+// its kernels, on as many threads as `exec` allows; everything else, and everything without it, is served by the
+// definition in this header's includes.
 #pragma once
 
+#include "cenote/execution.hpp"
 #include "cenote/linearize.hpp"
 
 namespace cenote {
@@ -9,72 +11,190 @@ namespace cenote {
 #if defined(CENOTE_COMPILED)
 namespace compiled {
 
-// Instantiated in src/targets/ for every machine scalar and every operator that accepts it.
+// Instantiated in src/targets/ for every machine scalar and every operator that accepts it. Each checks its arguments
+// first. `winners` and `y` may be null.
 template <class T, class Op>
-void forward(const Op& op, const Geometry& g, const View<const T>& x, const View<T>& y, std::string_view caller);
+void forward(const Op& op, const Geometry& g, const View<const T>& x, const View<T>& y, Winners* winners,
+             const Execution& exec, std::string_view caller);
 template <class T, class Op>
-void jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<const T>& dx, const View<T>& dy,
-         std::string_view caller);
+void jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<const T>& dx, const View<T>* y,
+         const View<T>& dy, const Execution& exec, std::string_view caller);
 template <class T, class Op>
 void vjp(const Op& op, const Geometry& g, const View<const T>& x, const View<const T>& gy, const View<T>& gx,
-         std::string_view caller);
+         const Execution& exec, std::string_view caller);
+template <class T, class Op>
+Winners winners(const Op& op, const Geometry& g, const View<const T>& x, const Execution& exec,
+                std::string_view caller);
+// The derivative of a selection whose winners are known. The arguments have been checked.
+template <class T>
+void push(const Geometry& g, const Winners& winners, const View<const T>& dx, const View<T>& dy, const Execution& exec);
+template <class T>
+void pull(const Geometry& g, const Winners& winners, const View<const T>& gy, const View<T>& gx, const Execution& exec);
 
 #define CENOTE_IS(name, type) || std::same_as<T, type>
 template <class T>
-concept MachineScalar = false CENOTE_MACHINE_SCALARS(CENOTE_IS);
+concept MachineScalar = false CENOTE_MACHINE_SCALARS(CENOTE_IS);  // NOLINT(readability-simplify-boolean-expr)
 #undef CENOTE_IS
 #define CENOTE_IS(op) || std::same_as<Op, op>
 template <class Op>
-concept ListedOperator = false CENOTE_OPERATORS(CENOTE_IS);
+concept ListedOperator = false CENOTE_OPERATORS(CENOTE_IS);  // NOLINT(readability-simplify-boolean-expr)
 #undef CENOTE_IS
 template <class T, class Op>
 concept Available = MachineScalar<T> && ListedOperator<Op>;
 
 }  // namespace compiled
-#define CENOTE_RUN(verb, ...)               \
-  if constexpr (compiled::Available<T, Op>) \
-    compiled::verb<T>(__VA_ARGS__);         \
-  else                                      \
-    spec::verb<T>(__VA_ARGS__)
-#else
-#define CENOTE_RUN(verb, ...) spec::verb<T>(__VA_ARGS__)
 #endif
+
+namespace detail {
+
+template <class T, class Op>
+inline constexpr bool compiled_for =
+#if defined(CENOTE_COMPILED)
+    compiled::Available<T, Op>;
+#else
+    false;
+#endif
+
+// The verbs carried out by whoever is fastest.
+struct Fastest {
+  Execution exec{};
+
+  template <class T, class Op>
+  [[nodiscard]] Winners winners(const Op& op, const Geometry& g, const View<const T>& x,
+                                std::string_view caller) const {
+#if defined(CENOTE_COMPILED)
+    if constexpr (compiled_for<T, Op>) return compiled::winners<T>(op, g, x, exec, caller);
+#endif
+    return spec::winners<T>(op, g, x, caller);
+  }
+  template <class T, class Op>
+  void forward(const Op& op, const Geometry& g, const View<const T>& x, const View<T>& y,
+               std::string_view caller) const {
+#if defined(CENOTE_COMPILED)
+    if constexpr (compiled_for<T, Op>) return compiled::forward<T>(op, g, x, y, nullptr, exec, caller);
+#endif
+    spec::forward<T>(op, g, x, y, caller);
+  }
+  template <class T, class Op>
+  void jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<const T>& dx, const View<T>& dy,
+           std::string_view caller) const {
+#if defined(CENOTE_COMPILED)
+    if constexpr (compiled_for<T, Op>)
+      return compiled::jvp<T>(op, g, x, dx, static_cast<const View<T>*>(nullptr), dy, exec, caller);
+#endif
+    spec::jvp<T>(op, g, x, dx, dy, caller);
+  }
+  template <class T, class Op>
+  void vjp(const Op& op, const Geometry& g, const View<const T>& x, const View<const T>& gy, const View<T>& gx,
+           std::string_view caller) const {
+#if defined(CENOTE_COMPILED)
+    if constexpr (compiled_for<T, Op>) return compiled::vjp<T>(op, g, x, gy, gx, exec, caller);
+#endif
+    spec::vjp<T>(op, g, x, gy, gx, caller);
+  }
+  template <class T>
+  void push(const Geometry& g, const Winners& winners, const View<const T>& dx, const View<T>& dy) const {
+#if defined(CENOTE_COMPILED)
+    if constexpr (compiled::MachineScalar<T>) return compiled::push<T>(g, winners, dx, dy, exec);
+#endif
+    spec::push<T>(g, winners, dx, dy);
+  }
+  template <class T>
+  void pull(const Geometry& g, const Winners& winners, const View<const T>& gy, const View<T>& gx) const {
+#if defined(CENOTE_COMPILED)
+    if constexpr (compiled::MachineScalar<T>) return compiled::pull<T>(g, winners, gy, gx, exec);
+#endif
+    spec::pull<T>(g, winners, gy, gx);
+  }
+};
+
+}  // namespace detail
 
 // y = f(x).
 template <class T, class Op>
   requires OperatorOn<Op, T>
 void forward(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x, const View<T>& y,
-             std::string_view caller = "forward") {
-  CENOTE_RUN(forward, op, g, x, y, caller);
+             const Execution& exec = {}, std::string_view caller = "forward") {
+  detail::Fastest{exec}.forward<T>(op, g, x, y, caller);
+}
+
+// y = f(x), and the winners.
+template <class T, class Op>
+  requires OperatorOn<Op, T> && Selecting<Op>
+Winners forward_with_winners(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x,
+                             const View<T>& y, [[maybe_unused]] const Execution& exec = {},
+                             std::string_view caller = "forward_with_winners") {
+#if defined(CENOTE_COMPILED)
+  if constexpr (detail::compiled_for<T, Op>) {
+    Winners out(g);
+    compiled::forward<T>(op, g, x, y, &out, exec, caller);
+    return out;
+  }
+#endif
+  spec::forward<T>(op, g, x, y, caller);
+  return spec::winners<T>(op, g, x, caller);
+}
+
+// The winner of every output.
+template <class T, class Op>
+  requires OperatorOn<Op, T> && Selecting<Op>
+Winners winners(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x,
+                const Execution& exec = {}, std::string_view caller = "winners") {
+  return detail::Fastest{exec}.winners<T>(op, g, x, caller);
 }
 
 // dy = J(x) dx.
 template <class T, class Op>
   requires DifferentiableOn<Op, T>
 void jvp(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x,
-         const std::type_identity_t<View<const T>>& dx, const View<T>& dy, std::string_view caller = "jvp") {
-  CENOTE_RUN(jvp, op, g, x, dx, dy, caller);
+         const std::type_identity_t<View<const T>>& dx, const View<T>& dy, const Execution& exec = {},
+         std::string_view caller = "jvp") {
+  detail::Fastest{exec}.jvp<T>(op, g, x, dx, dy, caller);
+}
+
+// y = f(x) and dy = J(x) dx, in one read of the input.
+template <class T, class Op>
+  requires DifferentiableOn<Op, T>
+void forward_and_jvp(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x,
+                     const std::type_identity_t<View<const T>>& dx, const View<T>& y, const View<T>& dy,
+                     const Execution& exec = {}, std::string_view caller = "forward_and_jvp") {
+#if defined(CENOTE_COMPILED)
+  if constexpr (detail::compiled_for<T, Op>) return compiled::jvp<T>(op, g, x, dx, &y, dy, exec, caller);
+#endif
+  detail::Fastest{exec}.forward<T>(op, g, x, y, caller);
+  detail::Fastest{exec}.jvp<T>(op, g, x, dx, dy, caller);
 }
 
 // gx = J(x)^T gy.
 template <class T, class Op>
   requires DifferentiableOn<Op, T>
 void vjp(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x,
-         const std::type_identity_t<View<const T>>& gy, const View<T>& gx, std::string_view caller = "vjp") {
-  CENOTE_RUN(vjp, op, g, x, gy, gx, caller);
+         const std::type_identity_t<View<const T>>& gy, const View<T>& gx, const Execution& exec = {},
+         std::string_view caller = "vjp") {
+  detail::Fastest{exec}.vjp<T>(op, g, x, gy, gx, caller);
 }
-
-#undef CENOTE_RUN
 
 // The VJP of a linear operator from the input's shape alone (A6).
 template <class T, class Op>
   requires DifferentiableOn<Op, T> && (Op::linear)
 void vjp(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& gy, const View<T>& gx,
-         std::string_view caller = "vjp") {
+         const Execution& exec = {}, std::string_view caller = "vjp") {
   const T anything(Index{0});  // linear operators read no input
-  vjp<T>(op, g, View<const T>(&anything, g.in(), Dims::filled(g.rank(), 0)), gy, gx, caller);
+  vjp<T>(op, g, View<const T>(&anything, g.in(), Dims::filled(g.rank(), 0)), gy, gx, exec, caller);
 }
 
-using spec::linearize;
+// y = f(x), and the derivative of f at x.
+template <class T, class Op>
+  requires DifferentiableOn<Op, T>
+auto linearize(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x, const View<T>& y,
+               const Execution& exec = {}, std::string_view caller = "linearize") {
+  using Result = Linearization<Op, T, detail::Fastest>;
+  if constexpr (Selecting<Op>) {
+    if (op.ties == Ties::first && !set_valued<T>)
+      return Result(op, g, forward_with_winners<T>(op, g, x, y, exec, caller), {exec});
+  }
+  forward<T>(op, g, x, y, exec, caller);
+  return Result(op, g, x, caller, {exec});
+}
 
 }  // namespace cenote

@@ -118,6 +118,13 @@ class Walk {
     }
   }
 
+  // Calls visit(window, output offset) for one output.
+  template <class F>
+  constexpr void at(const std::array<Index, max_rank>& output, F&& visit) {
+    for (int a = 0; a < rank_; ++a) enter(tracks_[static_cast<std::size_t>(a)], output[static_cast<std::size_t>(a)]);
+    visit(std::as_const(window_), out_offset_);
+  }
+
  private:
   struct Range {
     Index begin = 0, end = 0;

@@ -1,4 +1,11 @@
 // The bf16 objects of the compiled library.
-#include "instantiate.hpp"
+#define CENOTE_SCALAR bf16
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "targets/bf16.cpp"
+#include "kernels/highway.hpp"
+//
+#include "kernels/table-inl.hpp"
 
-CENOTE_INSTANTIATE(cenote::bf16)
+#if HWY_ONCE
+#include "targets/instantiate.hpp"
+#endif

@@ -1,4 +1,11 @@
 // The f64 objects of the compiled library.
-#include "instantiate.hpp"
+#define CENOTE_SCALAR double
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "targets/f64.cpp"
+#include "kernels/highway.hpp"
+//
+#include "kernels/table-inl.hpp"
 
-CENOTE_INSTANTIATE(double)
+#if HWY_ONCE
+#include "targets/instantiate.hpp"
+#endif

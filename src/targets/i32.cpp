@@ -1,4 +1,11 @@
 // The i32 objects of the compiled library.
-#include "instantiate.hpp"
+#define CENOTE_SCALAR std::int32_t
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "targets/i32.cpp"
+#include "kernels/highway.hpp"
+//
+#include "kernels/table-inl.hpp"
 
-CENOTE_INSTANTIATE(std::int32_t)
+#if HWY_ONCE
+#include "targets/instantiate.hpp"
+#endif

@@ -1,4 +1,11 @@
 // The u16 objects of the compiled library.
-#include "instantiate.hpp"
+#define CENOTE_SCALAR std::uint16_t
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "targets/u16.cpp"
+#include "kernels/highway.hpp"
+//
+#include "kernels/table-inl.hpp"
 
-CENOTE_INSTANTIATE(std::uint16_t)
+#if HWY_ONCE
+#include "targets/instantiate.hpp"
+#endif

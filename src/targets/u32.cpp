@@ -1,4 +1,11 @@
 // The u32 objects of the compiled library.
-#include "instantiate.hpp"
+#define CENOTE_SCALAR std::uint32_t
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "targets/u32.cpp"
+#include "kernels/highway.hpp"
+//
+#include "kernels/table-inl.hpp"
 
-CENOTE_INSTANTIATE(std::uint32_t)
+#if HWY_ONCE
+#include "targets/instantiate.hpp"
+#endif

@@ -1,4 +1,11 @@
 // The u64 objects of the compiled library.
-#include "instantiate.hpp"
+#define CENOTE_SCALAR std::uint64_t
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "targets/u64.cpp"
+#include "kernels/highway.hpp"
+//
+#include "kernels/table-inl.hpp"
 
-CENOTE_INSTANTIATE(std::uint64_t)
+#if HWY_ONCE
+#include "targets/instantiate.hpp"
+#endif

@@ -245,7 +245,10 @@ TEST(Errors, EveryRuleOfTheTableIsBrokenByACallThatSaysSo) {
       ++seen[error.rule];
     }
   }
-  for (const ErrorRule& rule : error_rules) EXPECT_GT(seen[rule.rule], 0) << "no call breaks " << rule.name;
+  for (const ErrorRule& rule : error_rules) {
+    if (rule.id.front() == 'E') continue;  // how the compiled library runs: broken in tests/threads, which links it
+    EXPECT_GT(seen[rule.rule], 0) << "no call breaks " << rule.name;
+  }
 }
 
 TEST(Errors, CarryTheNumbersOfTheirMessage) {

@@ -1,5 +1,5 @@
-// The compiled library and the friendly names give what the definition gives, for every machine scalar. This suite
-// links cenote::cenote, so its calls go through the library's objects.
+// The friendly names give what the verbs of run.hpp give, for every machine scalar. This suite links cenote::cenote, so
+// both go through the library's objects; tests/kernels hold those to the definition.
 #include "cenote/pool.hpp"
 #include "support/laws.hpp"
 
@@ -29,36 +29,55 @@ Tensor<T> ramp(const Dims& dims) {
   return out;
 }
 
-TYPED_TEST(Names, ForwardEqualsTheDefinition) {
+template <class T, class Op>
+Tensor<T> by_forward(const Op& op, const Geometry& g, const Tensor<T>& x) {
+  Tensor<T> y(g.out());
+  forward<T>(op, g, x.view(), y.view());
+  return y;
+}
+template <class T, class Op>
+Tensor<T> by_jvp(const Op& op, const Geometry& g, const Tensor<T>& x, const Tensor<T>& dx) {
+  Tensor<T> dy(g.out());
+  jvp<T>(op, g, x.view(), dx.view(), dy.view());
+  return dy;
+}
+template <class T, class Op>
+Tensor<T> by_vjp(const Op& op, const Geometry& g, const Tensor<T>& x, const Tensor<T>& gy) {
+  Tensor<T> gx(g.in());
+  vjp<T>(op, g, x.view(), gy.view(), gx.view());
+  return gx;
+}
+
+TYPED_TEST(Names, ForwardEqualsTheVerb) {
   using T = TypeParam;
   const auto x = ramp<T>({2, 5, 6});
   const Sliding s{.kernel = {3, 2}, .stride = 2, .padding = 1};
   const Geometry g = resolve(x.dims(), s);
-  EXPECT_EQ(max_pool(x, s), value(Max{}, g, x));
-  EXPECT_EQ(min_pool(x, s), value(Min{}, g, x));
-  EXPECT_EQ(avg_pool(x, s), value(Average{}, g, x));
-  EXPECT_EQ(sum_pool(x, s), value(Sum{}, g, x));
+  EXPECT_EQ(max_pool(x, s), by_forward(Max{}, g, x));
+  EXPECT_EQ(min_pool(x, s), by_forward(Min{}, g, x));
+  EXPECT_EQ(avg_pool(x, s), by_forward(Average{}, g, x));
+  EXPECT_EQ(sum_pool(x, s), by_forward(Sum{}, g, x));
   const Geometry adaptive = resolve(x.dims(), Adaptive{.output = {2, 4}});
-  EXPECT_EQ(adaptive_max_pool(x, {.output = {2, 4}}), value(Max{}, adaptive, x));
-  EXPECT_EQ(adaptive_min_pool(x, {.output = {2, 4}}), value(Min{}, adaptive, x));
-  EXPECT_EQ(adaptive_avg_pool(x, {.output = {2, 4}}), value(Average{}, adaptive, x));
-  EXPECT_EQ(adaptive_sum_pool(x, {.output = {2, 4}}), value(Sum{}, adaptive, x));
+  EXPECT_EQ(adaptive_max_pool(x, {.output = {2, 4}}), by_forward(Max{}, adaptive, x));
+  EXPECT_EQ(adaptive_min_pool(x, {.output = {2, 4}}), by_forward(Min{}, adaptive, x));
+  EXPECT_EQ(adaptive_avg_pool(x, {.output = {2, 4}}), by_forward(Average{}, adaptive, x));
+  EXPECT_EQ(adaptive_sum_pool(x, {.output = {2, 4}}), by_forward(Sum{}, adaptive, x));
   const Geometry global = resolve(x.dims(), Global{.last = 2, .keep = false});
-  EXPECT_EQ(global_max_pool(x, {.last = 2, .keep = false}), value(Max{}, global, x));
-  EXPECT_EQ(global_min_pool(x, {.last = 2, .keep = false}), value(Min{}, global, x));
-  EXPECT_EQ(global_avg_pool(x, {.last = 2, .keep = false}), value(Average{}, global, x));
-  EXPECT_EQ(global_sum_pool(x, {.last = 2, .keep = false}), value(Sum{}, global, x));
+  EXPECT_EQ(global_max_pool(x, {.last = 2, .keep = false}), by_forward(Max{}, global, x));
+  EXPECT_EQ(global_min_pool(x, {.last = 2, .keep = false}), by_forward(Min{}, global, x));
+  EXPECT_EQ(global_avg_pool(x, {.last = 2, .keep = false}), by_forward(Average{}, global, x));
+  EXPECT_EQ(global_sum_pool(x, {.last = 2, .keep = false}), by_forward(Sum{}, global, x));
   if constexpr (Transcendental<T>) {
-    EXPECT_EQ(smooth_max_pool(x, s, {.beta = 2}), value(SmoothMax{2}, g, x));
-    EXPECT_EQ(adaptive_smooth_max_pool(x, {.output = {2, 4}}, {.beta = 2}), value(SmoothMax{2}, adaptive, x));
-    EXPECT_EQ(global_smooth_max_pool(x, {.last = 2, .keep = false}, {.beta = 2}), value(SmoothMax{2}, global, x));
-    EXPECT_EQ(lp_pool(x, s, {.p = 3}), value(Lp{3}, g, x));
-    EXPECT_EQ(adaptive_lp_pool(x, {.output = {2, 4}}, {.p = 3}), value(Lp{3}, adaptive, x));
-    EXPECT_EQ(global_lp_pool(x, {.last = 2, .keep = false}, {.p = 3}), value(Lp{3}, global, x));
+    EXPECT_EQ(smooth_max_pool(x, s, {.beta = 2}), by_forward(SmoothMax{2}, g, x));
+    EXPECT_EQ(adaptive_smooth_max_pool(x, {.output = {2, 4}}, {.beta = 2}), by_forward(SmoothMax{2}, adaptive, x));
+    EXPECT_EQ(global_smooth_max_pool(x, {.last = 2, .keep = false}, {.beta = 2}), by_forward(SmoothMax{2}, global, x));
+    EXPECT_EQ(lp_pool(x, s, {.p = 3}), by_forward(Lp{3}, g, x));
+    EXPECT_EQ(adaptive_lp_pool(x, {.output = {2, 4}}, {.p = 3}), by_forward(Lp{3}, adaptive, x));
+    EXPECT_EQ(global_lp_pool(x, {.last = 2, .keep = false}, {.p = 3}), by_forward(Lp{3}, global, x));
   }
 }
 
-TYPED_TEST(Names, DerivativesEqualTheDefinition) {
+TYPED_TEST(Names, DerivativesEqualTheVerbs) {
   using T = TypeParam;
   if constexpr (Field<T>) {
     const auto x = ramp<T>({2, 5, 6});
@@ -66,17 +85,17 @@ TYPED_TEST(Names, DerivativesEqualTheDefinition) {
     const Sliding s{.kernel = {3, 2}, .stride = 2, .padding = 1};
     const Geometry g = resolve(x.dims(), s);
     const auto gy = ramp<T>(g.out());
-    EXPECT_EQ(max_pool_jvp(x, dx, s), push(Max{}, g, x, dx));
-    EXPECT_EQ(max_pool_vjp(x, gy, s), pull(Max{}, g, x, gy));
-    EXPECT_EQ(max_pool_vjp(x, gy, s, {.ties = Ties::split}), pull(Max{Ties::split}, g, x, gy));
-    EXPECT_EQ(avg_pool_jvp(x, dx, s), push(Average{}, g, x, dx));
-    EXPECT_EQ(avg_pool_vjp(x, gy, s), pull(Average{}, g, x, gy));
-    EXPECT_EQ(avg_pool_vjp(x.dims(), gy, s), pull(Average{}, g, x, gy));
-    EXPECT_EQ(smooth_max_pool_jvp(x, dx, s, {.beta = 2}), push(SmoothMax{2}, g, x, dx));
-    EXPECT_EQ(smooth_max_pool_vjp(x, gy, s, {.beta = 2}), pull(SmoothMax{2}, g, x, gy));
-    EXPECT_EQ(lp_pool_vjp(x, gy, s, {.p = 2}), pull(Lp{2}, g, x, gy));
-    EXPECT_EQ(min_pool_vjp(x, gy, s), pull(Min{}, g, x, gy));
-    EXPECT_EQ(sum_pool_vjp(x.dims(), gy, s), pull(Sum{}, g, x, gy));
+    EXPECT_EQ(max_pool_jvp(x, dx, s), by_jvp(Max{}, g, x, dx));
+    EXPECT_EQ(max_pool_vjp(x, gy, s), by_vjp(Max{}, g, x, gy));
+    EXPECT_EQ(max_pool_vjp(x, gy, s, {.ties = Ties::split}), by_vjp(Max{Ties::split}, g, x, gy));
+    EXPECT_EQ(avg_pool_jvp(x, dx, s), by_jvp(Average{}, g, x, dx));
+    EXPECT_EQ(avg_pool_vjp(x, gy, s), by_vjp(Average{}, g, x, gy));
+    EXPECT_EQ(avg_pool_vjp(x.dims(), gy, s), by_vjp(Average{}, g, x, gy));
+    EXPECT_EQ(smooth_max_pool_jvp(x, dx, s, {.beta = 2}), by_jvp(SmoothMax{2}, g, x, dx));
+    EXPECT_EQ(smooth_max_pool_vjp(x, gy, s, {.beta = 2}), by_vjp(SmoothMax{2}, g, x, gy));
+    EXPECT_EQ(lp_pool_vjp(x, gy, s, {.p = 2}), by_vjp(Lp{2}, g, x, gy));
+    EXPECT_EQ(min_pool_vjp(x, gy, s), by_vjp(Min{}, g, x, gy));
+    EXPECT_EQ(sum_pool_vjp(x.dims(), gy, s), by_vjp(Sum{}, g, x, gy));
   }
 }
 

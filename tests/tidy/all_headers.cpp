@@ -1,6 +1,7 @@
 // Every public header, for clang-tidy; tools/tidy complains when one is missing here.
 #include "cenote/dual.hpp"
 #include "cenote/error.hpp"
+#include "cenote/execution.hpp"
 #include "cenote/fraction.hpp"
 #include "cenote/geometry.hpp"
 #include "cenote/half.hpp"

@@ -1,0 +1,123 @@
+// Moving lanes between memory and tiles. A tile holds cells x lanes, lanes innermost: every step of a kernel on a tile
+// is one operation on whole vectors. Memory where cells are innermost is transposed on the way, in registers.
+#if defined(CENOTE_KERNELS_LANES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_KERNELS_LANES_INL_HPP
+#undef CENOTE_KERNELS_LANES_INL_HPP
+#else
+#define CENOTE_KERNELS_LANES_INL_HPP
+#endif
+
+#include <hwy/cache_control.h>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "cenote/view.hpp"
+#include "kernels/highway.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Lanes of a whole vector, as a constant: the targets in use have fixed sizes.
+template <class T>
+inline constexpr Index vector_lanes = static_cast<Index>(hn::MaxLanes(hn::ScalableTag<T>()));
+
+// The unsigned integer that moves a T.
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                                std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                                   std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+
+template <class D>
+inline constexpr Index tag_bytes = static_cast<Index>(hn::MaxLanes(D()) * sizeof(hn::TFromD<D>));
+
+// 16 bytes from each of the pointers p[0], p[step], p[2 * step], ... as the blocks of one vector.
+template <class D>
+HWY_INLINE hn::VFromD<D> LoadBlocks(D d, const hn::TFromD<D>* const* p, Index step, Index offset) {
+  if constexpr (tag_bytes<D> == 16) {
+    return hn::LoadU(d, p[0] + offset);
+  } else {
+    const hn::Half<D> half;
+    const Index upper = tag_bytes<D> / 32 * step;
+    return hn::Combine(d, LoadBlocks(half, p + upper, step, offset), LoadBlocks(half, p, step, offset));
+  }
+}
+template <class D>
+HWY_INLINE void StoreBlocks(D d, hn::VFromD<D> v, hn::TFromD<D>* const* p, Index step, Index offset) {
+  if constexpr (tag_bytes<D> == 16) {
+    hn::StoreU(v, d, p[0] + offset);
+  } else {
+    const hn::Half<D> half;
+    StoreBlocks(half, hn::LowerHalf(half, v), p, step, offset);
+    StoreBlocks(half, hn::UpperHalf(half, v), p + tag_bytes<D> / 32 * step, step, offset);
+  }
+}
+
+// Transposes the squares of 16-byte blocks: `side` vectors, each block a row.
+template <class D, int side>
+HWY_INLINE void TransposeBlocks(D d, hn::VFromD<D> (&rows)[side]) {
+  for (int stage = 1; stage < side; stage *= 2) {
+    hn::VFromD<D> next[side];
+    HWY_UNROLL(16)
+    for (int i = 0; i < side / 2; ++i) {
+      next[2 * i] = hn::InterleaveLower(d, rows[i], rows[i + side / 2]);
+      next[2 * i + 1] = hn::InterleaveUpper(d, rows[i], rows[i + side / 2]);
+    }
+    HWY_UNROLL(16)
+    for (int i = 0; i < side; ++i) rows[i] = next[i];
+  }
+}
+
+// tile[cell * pitch + lane] = p[lane][cell], for one vector of lanes. `D` is a tag of the vector, a whole one if it is
+// not given.
+template <class T, class D = hn::ScalableTag<Bits<T>>>
+HWY_NOINLINE void LoadTransposed(const T* const* pointers, Index cells, T* tile, Index pitch, D d = D()) {
+  using U = Bits<T>;
+  constexpr int side = 16 / sizeof(U);
+  constexpr Index lanes = static_cast<Index>(hn::MaxLanes(D()));
+  const auto* p = reinterpret_cast<const U* const*>(pointers);
+  auto* to = reinterpret_cast<U*>(tile);
+  if (cells < side) {
+    for (Index c = 0; c < cells; ++c)
+      for (Index l = 0; l < lanes; ++l) to[c * pitch + l] = p[l][c];
+    return;
+  }
+  for (Index c = 0; c < cells; c += side) {
+    if (c + side > cells) c = cells - side;  // the last square overlaps the one before
+    hn::VFromD<decltype(d)> rows[side];
+    HWY_UNROLL(16)
+    for (int r = 0; r < side; ++r) rows[r] = LoadBlocks(d, p + r, side, c);
+    TransposeBlocks(d, rows);
+    HWY_UNROLL(16)
+    for (int r = 0; r < side; ++r) hn::StoreU(rows[r], d, to + (c + r) * pitch);
+  }
+}
+
+// p[lane][cell] = tile[cell * pitch + lane], for one vector of lanes.
+template <class T, class D = hn::ScalableTag<Bits<T>>>
+HWY_NOINLINE void StoreTransposed(const T* tile, Index pitch, Index cells, T* const* pointers, D d = D()) {
+  using U = Bits<T>;
+  constexpr int side = 16 / sizeof(U);
+  constexpr Index lanes = static_cast<Index>(hn::MaxLanes(D()));
+  auto* const* p = reinterpret_cast<U* const*>(pointers);
+  const auto* from = reinterpret_cast<const U*>(tile);
+  if (cells < side) {
+    for (Index l = 0; l < lanes; ++l)
+      for (Index c = 0; c < cells; ++c) p[l][c] = from[c * pitch + l];
+    return;
+  }
+  for (Index c = 0; c < cells; c += side) {
+    if (c + side > cells) c = cells - side;
+    hn::VFromD<decltype(d)> rows[side];
+    HWY_UNROLL(16)
+    for (int r = 0; r < side; ++r) rows[r] = hn::LoadU(d, from + (c + r) * pitch);
+    TransposeBlocks(d, rows);
+    HWY_UNROLL(16)
+    for (int r = 0; r < side; ++r) StoreBlocks(d, rows[r], p + r, side, c);
+  }
+}
+
+}  // namespace cenote::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,249 @@
+// What a reduction carries per lane, and how two neighbouring pieces of a window become one. A state has `parts`
+// vectors and three ways in and out:
+//   First   one tap from the input          Load / Store   a piece from or to a tile
+//   Merge   acc = (acc, later)              MergeBefore    acc = (earlier, acc)
+// Every merge keeps the order of taps, so that the first maximum and the last NaN win whatever the tree (M2, M3).
+#if defined(CENOTE_KERNELS_STATES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_KERNELS_STATES_INL_HPP
+#undef CENOTE_KERNELS_STATES_INL_HPP
+#else
+#define CENOTE_KERNELS_STATES_INL_HPP
+#endif
+
+#include "cenote/half.hpp"
+#include "kernels/lanes-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::HWY_NAMESPACE {
+
+// How a scalar stands in a vector: halves as their bits.
+template <class T>
+using Lane = std::conditional_t<Half<T>, std::uint16_t, T>;
+
+// later > earlier, or later < earlier, or later is NaN.
+template <class T, bool largest>
+struct Order {
+  using D = hn::ScalableTag<Lane<T>>;
+  using V = hn::VFromD<D>;
+  using M = hn::MFromD<D>;
+
+  static HWY_INLINE M Takes(V later, V earlier) {
+    if constexpr (Half<T>) {
+      // Halves compare as signed magnitudes; both zeros are 0.
+      const hn::RebindToSigned<D> di;
+      const V magnitudes = hn::Set(D(), 0x7fff);
+      const V infinity = hn::Set(D(), static_cast<std::uint16_t>(T::infinity_bits));
+      const auto key = [&](V v) {
+        const auto magnitude = hn::BitCast(di, hn::And(v, magnitudes));
+        return hn::IfThenElse(hn::Lt(hn::BitCast(di, v), hn::Zero(di)), hn::Neg(magnitude), magnitude);
+      };
+      const auto a = key(earlier);
+      const auto b = key(later);
+      const auto nan = hn::Gt(hn::BitCast(di, hn::And(later, magnitudes)), hn::BitCast(di, infinity));
+      const auto other = hn::Gt(hn::BitCast(di, hn::And(earlier, magnitudes)), hn::BitCast(di, infinity));
+      const auto beats = largest ? hn::Gt(b, a) : hn::Lt(b, a);
+      return hn::RebindMask(D(), hn::Or(nan, hn::AndNot(other, beats)));
+    } else {
+      const M beats = largest ? hn::Gt(later, earlier) : hn::Lt(later, earlier);
+      if constexpr (std::is_floating_point_v<T>)
+        return hn::Or(beats, hn::IsNaN(later));
+      else
+        return beats;
+    }
+  }
+
+  static HWY_INLINE V Best(V later, V earlier) {
+    if constexpr (std::is_integral_v<T>)
+      return largest ? hn::Max(later, earlier) : hn::Min(later, earlier);
+    else
+      return hn::IfThenElse(Takes(later, earlier), later, earlier);
+  }
+};
+
+// The extreme value.
+template <class T, bool largest>
+struct ExtremeState {
+  using Scalar = T;
+  using Raw = cenote::HWY_NAMESPACE::Lane<T>;
+  using Lane = Raw;
+  using D = hn::ScalableTag<Lane>;
+  using V = hn::VFromD<D>;
+  static constexpr int parts = 1, inputs = 1;
+  static constexpr bool lifts = false, repeats = true, weighted = false, plain = true;
+
+  static HWY_INLINE void First(V (&s)[1], const Raw* p, Index, Index, double) { s[0] = hn::LoadU(D(), p); }
+  static HWY_INLINE void Load(V (&s)[1], const Lane* p, Index, Index, double) { s[0] = hn::LoadU(D(), p); }
+  static HWY_INLINE void Store(const V (&s)[1], Lane* p, Index) { hn::StoreU(s[0], D(), p); }
+  static HWY_INLINE void Merge(V (&acc)[1], const V (&later)[1]) { acc[0] = Order<T, largest>::Best(later[0], acc[0]); }
+  static HWY_INLINE void MergeBefore(const V (&earlier)[1], V (&acc)[1]) {
+    acc[0] = Order<T, largest>::Best(acc[0], earlier[0]);
+  }
+  static HWY_INLINE void Shift(V (&)[1], Index) {}
+};
+
+// The extreme value and the number of its tap. Numbers wrap around in their lanes: only the last result must fit.
+template <class T, bool largest>
+struct WinnerState {
+  using Scalar = T;
+  using Raw = cenote::HWY_NAMESPACE::Lane<T>;
+  using Lane = Raw;
+  using D = hn::ScalableTag<Lane>;
+  using V = hn::VFromD<D>;
+  using DN = hn::RebindToUnsigned<D>;
+  using Number = hn::TFromD<DN>;
+  static constexpr int parts = 2, inputs = 1;
+  static constexpr bool lifts = false, repeats = true, weighted = false, plain = false;
+
+  static HWY_INLINE V numbers(Index number) { return hn::BitCast(D(), hn::Set(DN(), static_cast<Number>(number))); }
+  static HWY_INLINE V plus(V v, Index number) {
+    return hn::BitCast(D(), hn::Add(hn::BitCast(DN(), v), hn::Set(DN(), static_cast<Number>(number))));
+  }
+  static HWY_INLINE void First(V (&s)[2], const Raw* p, Index, Index number, double) {
+    s[0] = hn::LoadU(D(), p);
+    s[1] = numbers(number);
+  }
+  static HWY_INLINE void Load(V (&s)[2], const Lane* p, Index pitch, Index number, double) {
+    s[0] = hn::LoadU(D(), p);
+    s[1] = plus(hn::LoadU(D(), p + pitch), number);
+  }
+  static HWY_INLINE void Store(const V (&s)[2], Lane* p, Index pitch) {
+    hn::StoreU(s[0], D(), p);
+    hn::StoreU(s[1], D(), p + pitch);
+  }
+  static HWY_INLINE void Merge(V (&acc)[2], const V (&later)[2]) {
+    const auto takes = Order<T, largest>::Takes(later[0], acc[0]);
+    acc[0] = hn::IfThenElse(takes, later[0], acc[0]);
+    acc[1] = hn::IfThenElse(takes, later[1], acc[1]);
+  }
+  static HWY_INLINE void MergeBefore(const V (&earlier)[2], V (&acc)[2]) {
+    const auto takes = Order<T, largest>::Takes(acc[0], earlier[0]);
+    acc[0] = hn::IfThenElse(takes, acc[0], earlier[0]);
+    acc[1] = hn::IfThenElse(takes, acc[1], earlier[1]);
+  }
+  static HWY_INLINE void Shift(V (&s)[2], Index number) { s[1] = plus(s[1], number); }
+};
+
+// The extreme value and the tangent of its tap (the JVP).
+template <class T, bool largest>
+struct TangentState {
+  using Scalar = T;
+  using Raw = cenote::HWY_NAMESPACE::Lane<T>;
+  using Lane = Raw;
+  using D = hn::ScalableTag<Lane>;
+  using V = hn::VFromD<D>;
+  static constexpr int parts = 2, inputs = 2;
+  static constexpr bool lifts = false, repeats = true, weighted = false, plain = true;
+
+  static HWY_INLINE void First(V (&s)[2], const Raw* p, Index pitch, Index, double) { Load(s, p, pitch, 0, 1); }
+  static HWY_INLINE void Load(V (&s)[2], const Lane* p, Index pitch, Index, double) {
+    s[0] = hn::LoadU(D(), p);
+    s[1] = hn::LoadU(D(), p + pitch);
+  }
+  static HWY_INLINE void Store(const V (&s)[2], Lane* p, Index pitch) { WinnerState<T, largest>::Store(s, p, pitch); }
+  static HWY_INLINE void Merge(V (&acc)[2], const V (&later)[2]) { WinnerState<T, largest>::Merge(acc, later); }
+  static HWY_INLINE void MergeBefore(const V (&earlier)[2], V (&acc)[2]) {
+    WinnerState<T, largest>::MergeBefore(earlier, acc);
+  }
+  static HWY_INLINE void Shift(V (&)[2], Index) {}
+};
+
+// Where sums of a scalar are carried (A7): binary64, or an integer that holds every sum the plan admits.
+template <class T>
+using SumLane =
+    std::conditional_t<std::is_integral_v<T>,
+                       std::conditional_t<(sizeof(T) < 4), std::int32_t,
+                                          std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>,
+                       double>;
+
+template <class T, class D>
+HWY_INLINE hn::VFromD<D> LoadWide(D d, const Lane<T>* p) {
+  using L = Lane<T>;
+  if constexpr (std::is_same_v<L, hn::TFromD<D>>) {
+    return hn::LoadU(d, p);
+  } else if constexpr (Half<T>) {
+    // Exact for every pattern: the exponent is moved by a multiplication, which also normalises subnormals.
+    const hn::Rebind<float, D> df;
+    const hn::Rebind<std::uint32_t, D> du;
+    const auto bits = hn::PromoteTo(du, hn::LoadU(hn::Rebind<std::uint16_t, D>(), p));
+    if constexpr (std::is_same_v<T, bf16>) {
+      return hn::PromoteTo(d, hn::BitCast(df, hn::ShiftLeft<16>(bits)));
+    } else {
+      const auto magnitude = hn::And(bits, hn::Set(du, 0x7fff));
+      const auto sign = hn::ShiftLeft<16>(hn::Sub(bits, magnitude));
+      const auto scaled = hn::Mul(hn::BitCast(df, hn::ShiftLeft<13>(magnitude)), hn::Set(df, 0x1p112F));
+      const auto special = hn::Gt(magnitude, hn::Set(du, 0x7bff));
+      const auto top = hn::IfThenElseZero(special, hn::Set(du, 0x7f800000));
+      return hn::PromoteTo(d, hn::BitCast(df, hn::Or(hn::Or(hn::BitCast(du, scaled), top), sign)));
+    }
+  } else {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<L, D>(), p));
+  }
+}
+
+// The sum of taps. `weigh` multiplies each tap by a number of its position first.
+template <class T, bool weigh>
+struct SumState {
+  using Scalar = T;
+  using Raw = cenote::HWY_NAMESPACE::Lane<T>;
+  using Lane = SumLane<T>;
+  using D = hn::ScalableTag<Lane>;
+  using V = hn::VFromD<D>;
+  static constexpr int parts = 1, inputs = 1;
+  static constexpr bool lifts = false, repeats = false, weighted = weigh, plain = std::is_same_v<T, double> && !weigh;
+
+  static HWY_INLINE void First(V (&s)[1], const Raw* p, Index, Index, double weight) {
+    s[0] = LoadWide<T>(D(), p);
+    if constexpr (weighted) s[0] = hn::Mul(s[0], hn::Set(D(), static_cast<Lane>(weight)));
+  }
+  static HWY_INLINE void Load(V (&s)[1], const Lane* p, Index, Index, double weight) {
+    s[0] = hn::LoadU(D(), p);
+    if constexpr (weighted) s[0] = hn::Mul(s[0], hn::Set(D(), static_cast<Lane>(weight)));
+  }
+  static HWY_INLINE void Store(const V (&s)[1], Lane* p, Index) { hn::StoreU(s[0], D(), p); }
+  static HWY_INLINE void Merge(V (&acc)[1], const V (&later)[1]) { acc[0] = hn::Add(acc[0], later[0]); }
+  static HWY_INLINE void MergeBefore(const V (&earlier)[1], V (&acc)[1]) { acc[0] = hn::Add(earlier[0], acc[0]); }
+  static HWY_INLINE void Shift(V (&)[1], Index) {}
+};
+
+// The sum of f64 taps with what its additions lost (Knuth's two-sum): large windows stay within A7.
+template <bool weigh>
+struct CompensatedState {
+  using Scalar = double;
+  using Raw = double;
+  using Lane = double;
+  using D = hn::ScalableTag<double>;
+  using V = hn::VFromD<D>;
+  static constexpr int parts = 2, inputs = 1;
+  static constexpr bool lifts = false, repeats = false, weighted = weigh, plain = false;
+
+  static HWY_INLINE void First(V (&s)[2], const Raw* p, Index, Index, double weight) {
+    s[0] = hn::LoadU(D(), p);
+    if constexpr (weighted) s[0] = hn::Mul(s[0], hn::Set(D(), weight));
+    s[1] = hn::Zero(D());
+  }
+  static HWY_INLINE void Load(V (&s)[2], const Lane* p, Index pitch, Index, double weight) {
+    s[0] = hn::LoadU(D(), p);
+    s[1] = hn::LoadU(D(), p + pitch);
+    if constexpr (weighted) {
+      s[0] = hn::Mul(s[0], hn::Set(D(), weight));
+      s[1] = hn::Mul(s[1], hn::Set(D(), weight));
+    }
+  }
+  static HWY_INLINE void Store(const V (&s)[2], Lane* p, Index pitch) {
+    hn::StoreU(s[0], D(), p);
+    hn::StoreU(s[1], D(), p + pitch);
+  }
+  static HWY_INLINE void Merge(V (&acc)[2], const V (&later)[2]) {
+    const V sum = hn::Add(acc[0], later[0]);
+    const V part = hn::Sub(sum, acc[0]);
+    const V lost = hn::Add(hn::Sub(acc[0], hn::Sub(sum, part)), hn::Sub(later[0], part));
+    acc[0] = sum;
+    acc[1] = hn::Add(hn::Add(acc[1], later[1]), lost);
+  }
+  static HWY_INLINE void MergeBefore(const V (&earlier)[2], V (&acc)[2]) { Merge(acc, earlier); }
+  static HWY_INLINE void Shift(V (&)[2], Index) {}
+};
+
+}  // namespace cenote::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,72 @@
+// Fills the table of kernels of CENOTE_SCALAR for one instruction set.
+#if defined(CENOTE_KERNELS_TABLE_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_KERNELS_TABLE_INL_HPP
+#undef CENOTE_KERNELS_TABLE_INL_HPP
+#else
+#define CENOTE_KERNELS_TABLE_INL_HPP
+#endif
+
+#include "kernels/table.hpp"
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#include "kernels/pull-inl.hpp"
+#include "kernels/reduce-inl.hpp"
+#include "kernels/smooth-inl.hpp"
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+template <class S>
+constexpr Kernel KernelOf() {
+  return {&Reduction<S>::Tasks, &Reduction<S>::Run};
+}
+
+template <class Plain, class Pairs>
+constexpr Kernel EitherOf() {
+  return {&PlainOrPairs<Plain, Pairs>::Tasks, &PlainOrPairs<Plain, Pairs>::Run};
+}
+
+template <class T>
+Kernels MakeKernels() {
+  Kernels table;
+  table.vector = vector_lanes<std::uint8_t>;
+  table.extreme[0] = KernelOf<ExtremeState<T, false>>();
+  table.extreme[1] = KernelOf<ExtremeState<T, true>>();
+  table.winner[0] = KernelOf<WinnerState<T, false>>();
+  table.winner[1] = KernelOf<WinnerState<T, true>>();
+  if constexpr (!std::is_integral_v<T>) {
+    table.push = {&Push<T>::Tasks, &Push<T>::Run};
+    table.pull = {&Pull<T>::Tasks, &Pull<T>::Run};
+    table.tangent[0] = KernelOf<TangentState<T, false>>();
+    table.tangent[1] = KernelOf<TangentState<T, true>>();
+    table.weighted = KernelOf<SumState<T, true>>();
+    table.power_sum = EitherOf<Reduction<PowerSumState<T, false, false>>, Reduction<PowerSumState<T, true, false>>>();
+    table.power_sum_tangent =
+        EitherOf<Reduction<PowerSumState<T, false, true>>, Reduction<PowerSumState<T, true, true>>>();
+    table.power_sum_pull = EitherOf<PowerSumPull<T, false>, PowerSumPull<T, true>>();
+  }
+  if constexpr (!std::is_integral_v<T> || sizeof(T) < 8) table.sum = KernelOf<SumState<T, false>>();
+  if constexpr (std::is_same_v<T, double>) {
+    table.long_sum = KernelOf<CompensatedState<false>>();
+    table.long_weighted = KernelOf<CompensatedState<true>>();
+  }
+  return table;
+}
+#else
+template <class T>
+Kernels MakeKernels() {
+  return {};
+}
+#endif
+
+const Kernels& KernelTable() {
+  static const Kernels table = MakeKernels<CENOTE_SCALAR>();
+  return table;
+}
+
+}  // namespace
+}  // namespace cenote::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

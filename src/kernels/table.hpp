@@ -1,0 +1,28 @@
+// The kernels of one scalar for the instruction set in use: what dispatch chooses and the run layer calls.
+#pragma once
+
+#include "plan/plan.hpp"
+
+namespace cenote {
+
+// A reduction cut into tasks that may run in any order.
+struct Kernel {
+  Index (*tasks)(const plan::Plan&) = nullptr;
+  void (*run)(const plan::Plan&, Index task) = nullptr;
+};
+
+// Null entries mean that the definition serves the case.
+struct Kernels {
+  Index vector = 0;                                     // bytes of a vector; 0 if this instruction set has no kernels
+  Kernel extreme[2], winner[2], tangent[2];             // [0] minimum, [1] maximum
+  Kernel sum, weighted;                                 // weighted: taps are multiplied by a number of their position
+  Kernel pull, push;                                    // the derivative of a selection from its winners
+  Kernel long_sum, long_weighted;                       // of f64, for windows of many taps
+  Kernel power_sum, power_sum_tangent, power_sum_pull;  // smooth max and Lp
+};
+
+// Specialised in src/targets/.
+template <class T>
+const Kernels& kernels();
+
+}  // namespace cenote

@@ -1,0 +1,351 @@
+// Builds plans: from a checked geometry and the strides of the arrays to lanes, pooled axes, algorithms and blocks.
+#pragma once
+
+#include <numeric>
+
+#include "plan/plan.hpp"
+
+namespace cenote::plan {
+
+// The windows of an axis, one per output: of a reduction, or of its adjoint, where outputs and inputs change places.
+enum class Direction : std::uint8_t { forward, adjoint };
+
+// Above so many merges per position, blocks are scanned instead: a scan costs three.
+inline constexpr Index direct_limit = 5;
+
+// Memory for the tables of a plan: on the stack for small problems.
+class Tables {
+ public:
+  Taps* taps(Index count) {
+    if (used_ + count <= static_cast<Index>(near_.size())) {
+      used_ += count;
+      return near_.data() + used_ - count;
+    }
+    return far_.emplace_back(static_cast<std::size_t>(count)).data();
+  }
+  double* numbers(Index count) { return numbers_.emplace_back(static_cast<std::size_t>(count)).data(); }
+
+ private:
+  std::array<Taps, 64> near_;  // only the entries handed out are set and read
+  Index used_ = 0;
+  std::vector<std::vector<Taps>> far_;
+  std::vector<std::vector<double>> numbers_;
+};
+
+inline void fill_forward(const Axis& axis, PooledAxis& to, Taps* taps) {
+  to.in = axis.in;
+  to.out = axis.out;
+  to.step = axis.dilation;
+  to.kernel = axis.kernel;
+  to.stride = axis.stride;
+  to.low = axis.padding.low;
+  for (Index o = 0; o < axis.out; ++o) {
+    const AxisWindow window = axis.window(o);
+    taps[o] = {window.start, window.real, window.first, window.padded};
+  }
+  to.taps = taps;
+}
+
+// Which outputs see position i: those o with i = o * stride + w * dilation - low for a tap w.
+inline void fill_adjoint(const Axis& axis, PooledAxis& to, Taps* taps) {
+  to.in = axis.out;
+  to.out = axis.in;
+  to.stride = 1;
+  to.step = 1;
+  to.kernel = 1;
+  if (axis.kind == Axis::Kind::adaptive) {  // the adjoint of n parts of m is m parts of n
+    for (Index i = 0; i < axis.in; ++i) {
+      const Index start = adaptive_start(i, axis.out, axis.in);
+      const Index count = adaptive_end(i, axis.out, axis.in) - start;
+      taps[i] = {start, count, 0, count};
+      to.kernel = std::max(to.kernel, count);
+    }
+  } else {
+    const Index common = std::gcd(axis.stride, axis.dilation);
+    const Index step = axis.dilation / common;  // between outputs that see one position
+    to.step = step;
+    // o * stride = i + low (mod dilation) has a solution o if `common` divides i + low, and then one modulo `step`.
+    for (Index i = 0; i < axis.in; ++i) {
+      const Index reach = i + axis.padding.low;
+      taps[i] = {0, 0, 0, 0};
+      if (reach % common != 0) continue;
+      const Index high = std::min(axis.out - 1, reach / axis.stride);
+      const Index span = (axis.kernel - 1) * axis.dilation;
+      const Index low = reach <= span ? 0 : detail::ceil_div(reach - span, axis.stride);
+      Index start = low;
+      while (start <= high && (reach - start * axis.stride) % axis.dilation != 0) ++start;  // fewer than `step` tries
+      if (start > high) continue;
+      taps[i] = {start, (high - start) / step + 1, 0, 0};
+      to.kernel = std::max(to.kernel, taps[i].count);
+    }
+  }
+  to.taps = taps;
+}
+
+// The longest run of outputs with whole windows at equal distances.
+inline void find_run(PooledAxis& axis) {
+  Index begin = 0;
+  for (Index o = 0; o < axis.out; ++o) {
+    const bool whole = axis.taps[o].count == axis.kernel;
+    const bool follows = o > begin && axis.taps[o].start - axis.taps[o - 1].start == axis.stride;
+    if (!whole) {
+      begin = o + 1;
+    } else if (o > begin && !follows) {
+      begin = o;
+    }
+    if (whole && o + 1 - begin > axis.run_end - axis.run_begin) {
+      axis.run_begin = begin;
+      axis.run_end = o + 1;
+    }
+  }
+}
+
+// Scans need windows of one length, or of two neighbouring ones (the adjoint of a stride), except where the axis ends.
+inline void choose_algorithm(PooledAxis& axis) {
+  if (axis.in == 0 || axis.out == 0) return;
+  Index merges = 0;
+  for (Index o = 0; o < axis.out; ++o) merges += std::max(Index{0}, axis.taps[o].count - 1);
+  if (merges <= direct_limit * axis.in) return;
+  const Index length_limit = axis.in;
+  Index shortest = axis.kernel;
+  for (Index o = 0; o < axis.out; ++o) {
+    const Taps& window = axis.taps[o];
+    if (window.count == 0) continue;
+    const bool at_start = window.start < axis.step;
+    const bool at_end = window.start + window.count * axis.step >= length_limit;
+    if (!at_start && !at_end) shortest = std::min(shortest, window.count);
+  }
+  if (axis.kernel - shortest > 1) return;
+  axis.block = shortest;
+}
+
+// An array of a call, as the plan wants to know it: strides per axis of the geometry's input, 0 on dropped axes.
+struct Array {
+  const void* data = nullptr;
+  Dims strides{};
+  bool output_shaped = false;  // it has the sizes of the plan's outputs, not of its inputs
+};
+
+struct Request {
+  const Geometry* geometry = nullptr;
+  Direction direction = Direction::forward;
+  std::array<Array, 2> inputs{}, outputs{};
+  Array winner{};
+  Index element = 4;  // bytes of one
+  Index state = 4;    // bytes that a lane carries between passes
+  Index vector = 16;  // bytes of a vector
+  bool needs_numbers = false;
+  bool lifts = false;  // values are transformed before they are reduced
+};
+
+inline constexpr Index tile_budget = 768 * 1024;  // bytes: well inside the second-level cache
+
+// Positions that `outputs` neighbouring outputs need.
+inline Index reach(const PooledAxis& axis, Index outputs) {
+  return std::min(axis.in, (outputs - 1) * axis.stride + (axis.kernel - 1) * axis.step + 1);
+}
+
+class Builder {
+ public:
+  Builder(const Request& request, Tables& tables, Plan& plan) : request_(request), tables_(tables), plan_(plan) {}
+
+  void build() {
+    axes();
+    lanes();
+    mode();
+    blocks();
+  }
+
+  // Pooled axes that do nothing count as lanes.
+  static bool reduces(const Axis& axis) {
+    return axis.pooled() && !(axis.kernel == 1 && axis.stride == 1 && axis.in == axis.out && axis.padding.low == 0 &&
+                              axis.padding.high == 0);
+  }
+
+ private:
+  static std::size_t at(int a) { return static_cast<std::size_t>(a); }
+
+  void add_strides(Operand& to, const Array& array, int axis, std::size_t pooled) {
+    if (array.strides.rank > 0) to.pooled[pooled] = array.strides[axis];
+  }
+
+  void axes() {
+    const Geometry& g = *request_.geometry;
+    for (int a = 0; a < g.rank(); ++a) {
+      if (!reduces(g.axis(a))) continue;
+      const std::size_t i = at(plan_.rank++);
+      PooledAxis& axis = plan_.axes[i];
+      axis.source = g.axis(a);
+      if (request_.direction == Direction::forward)
+        fill_forward(g.axis(a), axis, tables_.taps(g.axis(a).out));
+      else
+        fill_adjoint(g.axis(a), axis, tables_.taps(g.axis(a).in));
+      find_run(axis);
+      choose_algorithm(axis);
+      for (Index o = 0; o < axis.out && !plan_.some_empty; ++o) plan_.some_empty = axis.taps[o].count == 0;
+      each_operand([&](Operand& operand, const Array& array) { add_strides(operand, array, a, i); });
+    }
+    if (plan_.rank == 0) {  // nothing is pooled: one window of one tap
+      plan_.rank = 1;
+      Taps* taps = tables_.taps(1);
+      taps[0] = {0, 1, 0, 1};
+      plan_.axes[0].taps = taps;
+      plan_.axes[0].run_end = 1;
+      plan_.axes[0].source = {Axis::Kind::sliding, 1, 1, 1, 1, 1, {}};
+    }
+    // A single cell has no neighbour: any stride is right, and 1 is the most welcome.
+    const PooledAxis& last = plan_.axes[at(plan_.rank - 1)];
+    each_operand([&](Operand& operand, const Array& array) {
+      if ((array.output_shaped ? last.out : last.in) == 1) operand.pooled[at(plan_.rank - 1)] = 1;
+    });
+  }
+
+  template <class F>
+  void each_operand(F&& use) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      use(plan_.inputs[i], request_.inputs[i]);
+      use(plan_.outputs[i], request_.outputs[i]);
+    }
+    use(plan_.winner, request_.winner);
+  }
+
+  void lanes() {
+    const Geometry& g = *request_.geometry;
+    std::array<int, max_rank> order{};
+    int count = 0;
+    for (int a = 0; a < g.rank(); ++a) {
+      if (reduces(g.axis(a))) continue;
+      plan_.lanes.count *= g.axis(a).in;
+      if (g.axis(a).in != 1) order[at(count++)] = a;
+    }
+    // Large strides first, so that neighbouring lanes are as near in memory as they can be.
+    const auto far = [&](int a) {
+      const Index stride = request_.inputs[0].strides[a];
+      return stride < 0 ? -stride : stride;
+    };
+    for (int i = 1; i < count; ++i)
+      for (int j = i; j > 0 && far(order[at(j)]) > far(order[at(j - 1)]); --j)
+        std::swap(order[at(j)], order[at(j - 1)]);
+    LaneBox& box = plan_.lanes;
+    for (int i = 0; i < count; ++i) {
+      const int a = order[at(i)];
+      const Index size = g.axis(a).in;
+      bool merges = box.rank > 0;
+      each_operand([&](Operand& operand, const Array& array) {
+        if (array.strides.rank > 0 && merges) merges = operand.lanes[at(box.rank - 1)] == array.strides[a] * size;
+      });
+      const std::size_t to = at(merges ? box.rank - 1 : box.rank++);
+      box.sizes[to] = merges ? box.sizes[to] * size : size;
+      each_operand([&](Operand& operand, const Array& array) {
+        if (array.strides.rank > 0) operand.lanes[to] = array.strides[a];
+      });
+    }
+    if (box.rank == 0) {
+      box.rank = 1;
+      box.sizes[0] = 1;
+    }
+    const Index vector = request_.vector / request_.element;
+    each_operand([&](Operand& operand, const Array& array) {
+      operand.data = const_cast<void*>(array.data);
+      const std::size_t last = at(box.rank - 1);
+      if (operand.lanes[last] == 1 && box.sizes[last] >= vector)
+        operand.access = Access::lanes;
+      else if (operand.pooled[at(plan_.rank - 1)] == 1)
+        operand.access = Access::cells;
+      else
+        operand.access = Access::any;
+    });
+  }
+
+  void mode() {
+    PooledAxis& last = plan_.axes[at(plan_.rank - 1)];
+    const Index vector = request_.vector / request_.element;
+    Index cells = 1;
+    Index rows = 1;
+    for (int a = 0; a < plan_.rank; ++a) {
+      cells *= plan_.axes[at(a)].in;
+      if (a + 1 < plan_.rank) rows *= plan_.axes[at(a)].in;
+    }
+    const bool contiguous = plan_.inputs[0].pooled[at(plan_.rank - 1)] == 1 &&
+                            plan_.inputs[0].access == Access::cells &&
+                            (plan_.inputs[1].data == nullptr || plan_.inputs[1].pooled[at(plan_.rank - 1)] == 1);
+    last.phases = request_.direction == Direction::forward && last.block == 0 && last.stride <= 4 &&
+                  last.kernel <= 16 && last.weights == nullptr && slides(last) && last.out >= vector && !request_.lifts;
+    const bool small = plan_.lanes.count * 2 >= vector && (request_.lifts || cells * request_.vector <= 32 * 1024);
+    plan_.rows = contiguous && !small && last.in >= vector && (last.phases || rows >= vector / 2);
+    if (!plan_.rows) last.phases = false;
+    // Several vectors side by side make up for what a task costs, as long as the tile stays small.
+    const Index inner = plan_.lanes.sizes[at(plan_.lanes.rank - 1)];
+    const Index lanes = reads_vectors(plan_) ? inner : plan_.lanes.count;
+    if (plan_.inputs[0].access == Access::lanes)
+      plan_.vectors = std::clamp(inner / vector, Index{1}, std::min(Index{16}, 256 / vector));
+    else
+      while (plan_.vectors < 4 && lanes >= 2 * plan_.vectors * vector &&
+             cells * 2 * plan_.vectors * request_.vector <= 48 * 1024 && 2 * plan_.vectors * vector <= 256)
+        plan_.vectors *= 2;
+  }
+
+  // Its windows all come from one formula.
+  bool slides(const PooledAxis& axis) const {
+    if (request_.direction == Direction::adjoint) return false;
+    for (int a = request_.geometry->rank() - 1; a >= 0; --a)
+      if (reduces(request_.geometry->axis(a)))
+        return request_.geometry->axis(a).kind == Axis::Kind::sliding && axis.kernel <= 16;
+    return false;
+  }
+
+  // Bytes of the tile that a task of the present block sizes works on.
+  [[nodiscard]] Index tile() const {
+    const int last = plan_.rank - 1;
+    Index rows = 1;
+    for (int a = 0; a < last; ++a) rows *= reach(plan_.axes[at(a)], plan_.axes[at(a)].outputs_per_block);
+    const Index columns = plan_.axes[at(last)].outputs_per_block;
+    const Index cells = reach(plan_.axes[at(last)], columns);
+    const Index width = plan_.rows ? 1 : plan_.vectors * request_.vector / request_.element;
+    const Index loaded = plan_.rows ? (plan_.axes[at(last)].phases ? 8 : 64) * cells * request_.element
+                                    : cells * width * request_.element;
+    return loaded + rows * columns * width * request_.state;
+  }
+
+  // Halves the outputs per block along one axis, if a block is still `least` times what neighbours share.
+  bool split(Index least) {
+    for (int a = 0; a < plan_.rank; ++a) {
+      PooledAxis& axis = plan_.axes[at(a)];
+      const Index half = (axis.outputs_per_block + 1) / 2;
+      if (half == axis.outputs_per_block) continue;
+      const Index shared = std::max(Index{0}, (axis.kernel - 1) * axis.step + 1 - axis.stride);
+      if (shared * least > half * axis.stride) continue;
+      axis.outputs_per_block = half;
+      axis.blocks = detail::ceil_div(axis.out, half);
+      return true;
+    }
+    return false;
+  }
+
+  void blocks() {
+    Index work = plan_.lanes.count;
+    for (int a = 0; a < plan_.rank; ++a) {
+      PooledAxis& axis = plan_.axes[at(a)];
+      axis.outputs_per_block = std::max(Index{1}, axis.out);
+      axis.blocks = 1;
+      work *= axis.in;
+    }
+    while (tile() > tile_budget && split(3)) {}
+    while (tile() > 16 * tile_budget && split(0)) {}
+    const Index groups = plan_.rows
+                             ? plan_.lanes.count
+                             : detail::ceil_div(plan_.lanes.count, plan_.vectors * request_.vector / request_.element);
+    const auto tasks = [&] {
+      Index number = std::max(Index{1}, groups);
+      for (int a = 0; a < plan_.rank; ++a) number *= plan_.axes[at(a)].blocks;
+      return number;
+    };
+    while (tasks() < 8 && work / tasks() > 65536 && split(4)) {}
+  }
+
+  const Request& request_;
+  Tables& tables_;
+  Plan& plan_;
+};
+
+}  // namespace cenote::plan

@@ -1,0 +1,102 @@
+// Geometry and memory layout turned into loops: which axes are lanes, which are pooled, which algorithm reduces each of
+// them, and into which blocks the work is cut. No validation and no arithmetic on values lives here.
+//
+// A plan sees every problem as "lanes x pooled axes". Lanes are independent problems (batch, channels) that stand side
+// by side in vectors; a lane's order of operations depends on the geometry alone, so that neither the instruction set
+// nor the threads nor the layout can change a result.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <vector>
+
+#include "cenote/ops.hpp"
+
+namespace cenote::plan {
+
+// The taps of one output along one axis that lie in the input.
+struct Taps {
+  Index start;   // position of the first one
+  Index count;   // how many
+  Index first;   // the number of the first one inside its window: what winners count in
+  Index padded;  // taps in the padded input: what averages count
+};
+
+// One pooled axis of a reduction.
+struct PooledAxis {
+  Axis source{};  // of the geometry
+  Index in = 1, out = 1;
+  Index step = 1;                    // distance of neighbouring taps
+  Index kernel = 1;                  // taps of the largest window
+  Index block = 0;                   // scan in blocks of so many taps; 0 means tap by tap
+  const Taps* taps = nullptr;        // of every output
+  const double* weights = nullptr;   // of every position, where a sum weighs its taps; or null
+  Index run_begin = 0, run_end = 0;  // outputs whose windows are whole, and equally far apart
+  Index stride = 1;                  // so far
+  Index low = 0;                     // tap 0 of output 0 lies so far before the input, if windows slide
+  bool phases = false;               // rows of this axis are reduced in phases of their stride
+  Index outputs_per_block = 1, blocks = 1;
+};
+
+// How neighbouring cells and lanes of an operand lie in memory.
+enum class Access : std::uint8_t {
+  lanes,  // neighbouring lanes are neighbours in memory (channels last)
+  cells,  // neighbouring cells of the last pooled axis are (channels first)
+  any,
+};
+
+// One array of a call. Strides are in elements.
+struct Operand {
+  void* data = nullptr;
+  std::array<Index, max_rank> pooled{};
+  std::array<Index, max_rank> lanes{};
+  Access access = Access::any;
+};
+
+// The lanes: a box of independent problems, the last axis fastest.
+struct LaneBox {
+  int rank = 0;
+  std::array<Index, max_rank> sizes{};
+  Index count = 1;
+};
+
+// What the arithmetic needs to know beside the geometry.
+struct Formula {
+  Divisor divisor{};
+  bool mean = false;   // divide at the end
+  double scale = 1;    // or multiply by this
+  double beta = 0;     // of smooth max
+  double p = 0;        // of Lp
+  bool zeros = false;  // padding taps count as zeros
+};
+
+// A reduction of up to two inputs to up to two outputs over windows.
+struct Plan {
+  int rank = 0;  // pooled axes
+  std::array<PooledAxis, max_rank> axes{};
+  LaneBox lanes{};
+  std::array<Operand, 2> inputs{};
+  std::array<Operand, 2> outputs{};
+  std::uint8_t* winners = nullptr;  // of every output, row-major over `winner_strides`
+  Operand winner{};                 // where its elements lie
+  int winner_bytes = 1;
+  bool winner_none = false;
+  bool some_empty = false;   // some window has no tap
+  Index vectors = 1;         // side by side in a tile
+  bool few_windows = false;  // hold any one cell
+  bool rows = false;         // lanes are the columns of the last pooled axis, not the lane box
+  Formula formula{};
+  std::atomic<bool>* odd = nullptr;     // set by a kernel that met a result it is not sure of
+  std::atomic<bool>* wide = nullptr;    // set by a kernel that met a term beyond plain doubles (smooth max, Lp)
+  const PooledAxis* adjoint = nullptr;  // of every axis, where a kernel goes both ways
+};
+
+// Some operand is read or written in whole vectors of lanes.
+inline bool reads_vectors(const Plan& plan) {
+  for (const Operand* operand : {&plan.inputs[0], &plan.inputs[1], &plan.outputs[0], &plan.outputs[1]})
+    if (operand->data != nullptr && operand->access == Access::lanes) return true;
+  return false;
+}
+
+}  // namespace cenote::plan

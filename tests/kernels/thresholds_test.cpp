@@ -1,0 +1,146 @@
+// Kernels choose an algorithm by kernel, stride and width. Every choice is crossed here, one step at a time, so that
+// both sides of every threshold are compared with the definition wherever it lies.
+#include <gtest/gtest.h>
+
+#include "kernels/agree.hpp"
+
+namespace cenote::agree {
+namespace {
+
+// One comparison after the other, on every target.
+struct Sweep {
+  std::uint64_t seed = 0;
+
+  void operator()(const Resolved& resolved, Type type, const Operator& op, unsigned verbs) {
+    ++seed;
+    (*this)(resolved, type, op, verbs, seed % 5 == 0 ? Values::nans : (seed % 2 == 0 ? Values::ties : Values::spread));
+  }
+  void operator()(const Resolved& resolved, Type type, const Operator& op, unsigned verbs, Values x) const {
+    if (resolved.problem || testing::Test::HasFailure()) return;
+    Case c{.type = type, .op = op, .geometry = resolved.geometry, .x = x, .seed = seed, .verbs = verbs};
+    c.threads = {1};
+    const std::string problem = disagreement(c);
+    EXPECT_TRUE(problem.empty()) << problem;
+  }
+};
+
+std::vector<Index> strides(Index k) {
+  std::vector<Index> out{1, 2, 3};
+  if (k > 3) out.push_back(k);
+  if (k > 2) out.push_back(k + 1);
+  return out;
+}
+
+// The first widths that fit, and widths round the sizes of vectors.
+std::vector<Index> widths(Index k, bool thin) {
+  std::vector<Index> out;
+  for (const Index w : {k, k + 1, k + 2, k + 7}) out.push_back(w);
+  for (const Index vector : {8, 16, 32, 64, 128})
+    for (const Index more : {-1, 0, 1, 2})
+      if (vector + more > k + 7 && (!thin || more == 1)) out.push_back(vector + more);
+  return out;
+}
+
+constexpr unsigned values_and_winners = forward_verb | forward_with_winners_verb;
+
+TEST(Thresholds, InOneDimension) {
+  Sweep sweep;
+  for (Index k = 1; k <= 40; ++k)
+    for (const Index s : strides(k))
+      for (const Index w : widths(k, false)) {
+        const Resolved g = try_resolve({2, w}, Sliding{.kernel = {k}, .stride = s});
+        const Resolved padded =
+            try_resolve({1, w}, Sliding{.kernel = {k}, .stride = s, .padding = {{k / 2, (k - 1) / 2}}});
+        sweep(g, Type::f32, Max{}, values_and_winners | vjp_verb);
+        sweep(padded, Type::f32, Max{}, values_and_winners | jvp_verb);
+        sweep(g, Type::f32, Average{}, forward_verb);
+        sweep(padded, Type::f32, Average{}, forward_verb | vjp_verb);
+        sweep(g, Type::u8, Min{}, forward_verb | winners_verb);
+        sweep(g, Type::f32, SmoothMax{2}, forward_verb);
+      }
+}
+
+TEST(Thresholds, InTwoDimensionsWindowsAlongTheRows) {
+  Sweep sweep;
+  for (Index k = 1; k <= 40; ++k)
+    for (const Index s : strides(k))
+      for (const Index w : {k, k + 5, Index{33}, Index{65}}) {
+        const Index rows = k + std::min<Index>(s, 4);
+        const Sliding window{.kernel = {k, k}, .stride = s, .padding = k % 2};
+        const Resolved g = try_resolve({1, rows, w}, window);
+        if (k * k * w > 40'000) continue;
+        sweep(g, Type::f32, Max{}, values_and_winners);
+        sweep(g, Type::f32, Average{}, forward_verb);
+        sweep(g, Type::u8, Min{}, forward_verb | winners_verb);
+        if (k < 10) sweep(g, Type::f32, SmoothMax{2}, forward_verb);
+        if (k < 10) sweep(g, Type::f32, Average{}, vjp_verb);
+        if (k < 10) sweep(g, Type::f32, Max{}, linearize_verb);
+      }
+}
+
+TEST(Thresholds, InTwoDimensionsChannelsLast) {
+  Sweep sweep;
+  for (Index k = 1; k <= 40; ++k)
+    for (const Index s : strides(k))
+      for (const Index channels : {1, 3, 16, 19, 67}) {
+        const Index size = k + std::min<Index>(s, 4);
+        const Sliding window{.kernel = {k, k}, .stride = s, .padding = k % 2, .axes = {0, 1}};
+        const Resolved g = try_resolve({size, size, channels}, window);
+        if (k * k * channels > 26'000) continue;
+        sweep(g, Type::f32, Max{}, values_and_winners);
+        sweep(g, Type::f32, Average{}, forward_verb);
+        sweep(g, Type::u8, Min{}, forward_verb | winners_verb);
+        if (k < 10) sweep(g, Type::f32, SmoothMax{2}, forward_verb);
+        if (k < 10) sweep(g, Type::f32, Average{}, vjp_verb);
+        if (k < 10) sweep(g, Type::f32, Max{}, linearize_verb);
+      }
+}
+
+// The width of a vector, and with it every threshold that counts in vectors, differs by scalar.
+TEST(Thresholds, ForOtherScalars) {
+  Sweep sweep;
+  for (const Type type : {Type::f64, Type::f16, Type::bf16, Type::i16, Type::i32, Type::i64})
+    for (const Index k : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 15, 16, 17, 24, 31, 32, 33, 40})
+      for (const Index s : strides(k))
+        for (const Index w : widths(k, true)) {
+          const Resolved g = try_resolve({2, w}, Sliding{.kernel = {k}, .stride = s});
+          const Resolved deep =
+              try_resolve({k + 1, 2, 19}, Sliding{.kernel = {k, 2}, .stride = {s, 1}, .axes = {0, 1}});
+          sweep(g, type, Max{}, values_and_winners | (k < 9 ? vjp_verb : 0U));
+          sweep(g, type, Average{}, forward_verb);
+          if (w == k + 1) sweep(deep, type, Min{}, values_and_winners);
+          if (w == k + 1) sweep(deep, type, Average{}, forward_verb);
+          if (!is_integer(type) && k < 10) sweep(g, type, SmoothMax{2}, forward_verb);
+        }
+}
+
+// Windows of many taps, where winners need two bytes and sums need blocks.
+TEST(Thresholds, InTheNumberOfTaps) {
+  Sweep sweep;
+  for (const Index taps : {254, 255, 256, 257, 1023, 1024, 1025, 4095, 4097, 65535, 65536, 65537, 70001})
+    for (const Type type : {Type::f32, Type::f64, Type::f16, Type::u8, Type::i64}) {
+      const Resolved whole = try_resolve({1, taps}, Global{.last = 1});
+      const Resolved sliding = try_resolve({taps + 1}, Sliding{.kernel = {taps}, .stride = 1});
+      const Resolved emptied =
+          try_resolve({taps + 1}, Sliding{.kernel = {taps}, .stride = taps, .padding = {{taps, 0}}});
+      sweep(whole, type, Max{}, values_and_winners);
+      sweep(sliding, type, Max{}, values_and_winners);
+      sweep(emptied, type, Min{}, values_and_winners);
+      sweep(whole, type, Average{}, forward_verb, Values::positive);
+      sweep(sliding, type, Average{}, forward_verb, Values::positive);
+      if (!is_integer(type) && taps <= 1024) sweep(whole, type, SmoothMax{2}, forward_verb | jvp_verb);
+    }
+}
+
+// A7 holds for windows of up to 2^20 taps.
+TEST(Thresholds, AveragesOfAMillionTapsStayAccurate) {
+  Sweep sweep;
+  for (const Type type : {Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32})
+    for (const Resolved& g :
+         {try_resolve({1 << 20}, Global{.last = 1}), try_resolve({1024, 1024, 1}, Global{.axes = {0, 1}})})
+      for (const Operator& op : std::vector<Operator>{Average{}, Sum{}})
+        sweep(g, type, op, forward_verb, Values::positive);
+}
+
+}  // namespace
+}  // namespace cenote::agree

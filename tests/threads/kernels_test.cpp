@@ -1,0 +1,82 @@
+// Kernels give the same bits on every number of threads, and from several callers at once. Small enough for the thread
+// sanitizer, large enough that the work is divided.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "cenote/run.hpp"
+#include "kernels/agree.hpp"
+
+namespace cenote::agree {
+namespace {
+
+std::vector<Geometry> geometries() {
+  return {
+      resolve({60'000}, Sliding{.kernel = {3}, .stride = 2}),
+      resolve({10, 64, 64}, Sliding{.kernel = {3, 3}, .stride = 2, .padding = 1}),
+      resolve({1, 200, 200}, Sliding{.kernel = {2, 2}, .stride = 1}),  // windows overlap where the work is divided
+      resolve({44, 48, 17}, Sliding{.kernel = {3, 3}, .stride = 1, .padding = 1, .axes = {0, 1}}),
+      resolve({36'000}, Global{.last = 1}),
+      resolve({50, 700}, Global{.last = 1, .keep = false}),
+      resolve({11, 91, 37}, Adaptive{.output = {13, 40}}),
+  };
+}
+
+TEST(KernelThreads, EveryNumberOfThreadsGivesTheSameBits) {
+  std::uint64_t seed = 0;
+  for (const Geometry& g : geometries())
+    for (const Type type : {Type::f32, Type::f64, Type::f16, Type::u8})
+      for (const Operator& op : std::vector<Operator>{Max{}, Average{}, SmoothMax{1}}) {
+        if (!accepts(type, op) || HasFailure()) continue;
+        Case c{.type = type, .op = op, .geometry = g, .x = Values::ties, .seed = ++seed};
+        c.threads = {1, 2, 3, 7};
+        c.targets = {targets().front()};
+        c.verbs = seed % 2 == 0 ? forward_verb | linearize_verb : forward_with_winners_verb | jvp_verb | vjp_verb;
+        const std::string problem = disagreement(c);
+        EXPECT_TRUE(problem.empty()) << problem;
+      }
+}
+
+template <class Op>
+struct Results {
+  Tensor<float> y, dy, gx;
+  friend bool operator==(const Results&, const Results&) = default;
+};
+
+template <class Op>
+Results<Op> all_verbs(const Op& op, const Geometry& g, const Tensor<float>& x, const Tensor<float>& gy, int threads) {
+  Results<Op> out{Tensor<float>(g.out()), Tensor<float>(g.out()), Tensor<float>(g.in())};
+  const Execution exec{.threads = threads};
+  forward_and_jvp<float>(op, g, x.view(), x.view(), out.y.view(), out.dy.view(), exec);
+  vjp<float>(op, g, x.view(), gy.view(), out.gx.view(), exec);
+  return out;
+}
+
+TEST(KernelThreads, TwoCallersAtOnceGetWhatOneWouldGet) {
+  const Geometry g = resolve({10, 64, 64}, Sliding{.kernel = {3, 3}, .stride = 2, .padding = 1});
+  Tensor<float> x(g.in());
+  Tensor<float> gy(g.out());
+  Random random{5};
+  for (float& cell : x.data()) cell = static_cast<float>(random.below(1000)) / 7;
+  for (float& cell : gy.data()) cell = static_cast<float>(random.below(1000)) / 7;
+  const auto alone_max = all_verbs(Max{}, g, x, gy, 1);
+  const auto alone_average = all_verbs(Average{}, g, x, gy, 1);
+  const auto alone_smooth = all_verbs(SmoothMax{1}, g, x, gy, 1);
+  const auto caller = [&](int threads, int& wrong) {
+    for (int round = 0; round < 5; ++round) {
+      if (!(all_verbs(Max{}, g, x, gy, threads) == alone_max)) ++wrong;
+      if (!(all_verbs(Average{}, g, x, gy, threads) == alone_average)) ++wrong;
+      if (!(all_verbs(SmoothMax{1}, g, x, gy, threads) == alone_smooth)) ++wrong;
+    }
+  };
+  for (const int threads : {1, 2, 3, 7}) {
+    std::array<int, 2> wrong{};
+    std::thread other([&] { caller(threads, wrong[0]); });
+    caller(8 - threads, wrong[1]);
+    other.join();
+    EXPECT_EQ(wrong, (std::array<int, 2>{})) << threads;
+  }
+}
+
+}  // namespace
+}  // namespace cenote::agree
