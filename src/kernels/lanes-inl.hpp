@@ -33,20 +33,20 @@ template <class D>
 inline constexpr Index tag_bytes = static_cast<Index>(hn::MaxLanes(D()) * sizeof(hn::TFromD<D>));
 
 // 16 bytes from each of the pointers p[0], p[step], p[2 * step], ... as the blocks of one vector.
-template <class D>
-HWY_INLINE hn::VFromD<D> LoadBlocks(D d, const hn::TFromD<D>* const* p, Index step, Index offset) {
+template <class D, class T>
+HWY_INLINE hn::VFromD<D> LoadBlocks(D d, const T* const* p, Index step, Index offset) {
   if constexpr (tag_bytes<D> == 16) {
-    return hn::LoadU(d, p[0] + offset);
+    return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(p[0]) + offset);
   } else {
     const hn::Half<D> half;
     const Index upper = tag_bytes<D> / 32 * step;
     return hn::Combine(d, LoadBlocks(half, p + upper, step, offset), LoadBlocks(half, p, step, offset));
   }
 }
-template <class D>
-HWY_INLINE void StoreBlocks(D d, hn::VFromD<D> v, hn::TFromD<D>* const* p, Index step, Index offset) {
+template <class D, class T>
+HWY_INLINE void StoreBlocks(D d, hn::VFromD<D> v, T* const* p, Index step, Index offset) {
   if constexpr (tag_bytes<D> == 16) {
-    hn::StoreU(v, d, p[0] + offset);
+    hn::StoreU(v, d, reinterpret_cast<hn::TFromD<D>*>(p[0]) + offset);
   } else {
     const hn::Half<D> half;
     StoreBlocks(half, hn::LowerHalf(half, v), p, step, offset);
@@ -76,18 +76,17 @@ HWY_NOINLINE void LoadTransposed(const T* const* pointers, Index cells, T* tile,
   using U = Bits<T>;
   constexpr int side = 16 / sizeof(U);
   constexpr Index lanes = static_cast<Index>(hn::MaxLanes(D()));
-  const auto* p = reinterpret_cast<const U* const*>(pointers);
   auto* to = reinterpret_cast<U*>(tile);
   if (cells < side) {
     for (Index c = 0; c < cells; ++c)
-      for (Index l = 0; l < lanes; ++l) to[c * pitch + l] = p[l][c];
+      for (Index l = 0; l < lanes; ++l) tile[c * pitch + l] = pointers[l][c];
     return;
   }
   for (Index c = 0; c < cells; c += side) {
     if (c + side > cells) c = cells - side;  // the last square overlaps the one before
     hn::VFromD<decltype(d)> rows[side];
     HWY_UNROLL(16)
-    for (int r = 0; r < side; ++r) rows[r] = LoadBlocks(d, p + r, side, c);
+    for (int r = 0; r < side; ++r) rows[r] = LoadBlocks(d, pointers + r, side, c);
     TransposeBlocks(d, rows);
     HWY_UNROLL(16)
     for (int r = 0; r < side; ++r) hn::StoreU(rows[r], d, to + (c + r) * pitch);
@@ -100,11 +99,10 @@ HWY_NOINLINE void StoreTransposed(const T* tile, Index pitch, Index cells, T* co
   using U = Bits<T>;
   constexpr int side = 16 / sizeof(U);
   constexpr Index lanes = static_cast<Index>(hn::MaxLanes(D()));
-  auto* const* p = reinterpret_cast<U* const*>(pointers);
   const auto* from = reinterpret_cast<const U*>(tile);
   if (cells < side) {
     for (Index l = 0; l < lanes; ++l)
-      for (Index c = 0; c < cells; ++c) p[l][c] = from[c * pitch + l];
+      for (Index c = 0; c < cells; ++c) pointers[l][c] = tile[c * pitch + l];
     return;
   }
   for (Index c = 0; c < cells; c += side) {
@@ -114,7 +112,7 @@ HWY_NOINLINE void StoreTransposed(const T* tile, Index pitch, Index cells, T* co
     for (int r = 0; r < side; ++r) rows[r] = hn::LoadU(d, from + (c + r) * pitch);
     TransposeBlocks(d, rows);
     HWY_UNROLL(16)
-    for (int r = 0; r < side; ++r) StoreBlocks(d, rows[r], p + r, side, c);
+    for (int r = 0; r < side; ++r) StoreBlocks(d, rows[r], pointers + r, side, c);
   }
 }
 
