@@ -35,14 +35,14 @@ HWY_INLINE void EachEmpty(const RowShape& row, F&& clear) {
 template <class S>
 struct Finish;
 
-// Selections: the pieces are the results.
-template <class S>
+// Selections: the pieces are the results. The second part of a winner is its number, all ones if there is none.
+template <class S, bool numbered = false>
 struct FinishSelection {
   using Raw = typename S::Raw;
   void Row(const RowShape& row, typename S::Lane* states, Raw*, double*) {
     EachEmpty(row, [&](Index c) {
       for (int part = 0; part < S::parts; ++part) {
-        const int fill = winners && part == 1 ? 0xff : 0;
+        const int fill = numbered && part == 1 ? 0xff : 0;
         if (row.plan->rows)
           std::memset(states + part * row.width + c, fill, sizeof(Raw));
         else
@@ -58,25 +58,14 @@ struct FinishSelection {
   static Place Output(int i, const RowShape& row, const typename S::Lane* states, const Raw*) {
     return {states + i * row.width, S::parts * row.width};
   }
-  static constexpr bool winners = false;
+  static constexpr bool winners = numbered;
 };
 template <class T, bool largest>
 struct Finish<ExtremeState<T, largest>> : FinishSelection<ExtremeState<T, largest>> {};
 template <class T, bool largest>
 struct Finish<TangentState<T, largest>> : FinishSelection<TangentState<T, largest>> {};
 template <class T, bool largest>
-struct Finish<WinnerState<T, largest>> : FinishSelection<WinnerState<T, largest>> {
-  static constexpr bool winners = true;
-  void Row(const RowShape& row, typename WinnerState<T, largest>::Lane* states, Lane<T>*, double*) {
-    using S = WinnerState<T, largest>;
-    EachEmpty(row, [&](Index c) {
-      const Index lanes = row.plan->rows ? 1 : row.width;
-      auto* value = row.plan->rows ? states + c : states + c * S::parts * row.width;
-      std::memset(value, 0, static_cast<std::size_t>(lanes) * sizeof(Lane<T>));
-      std::memset(value + row.width, 0xff, static_cast<std::size_t>(lanes) * sizeof(Lane<T>));
-    });
-  }
-};
+struct Finish<WinnerState<T, largest>> : FinishSelection<WinnerState<T, largest>, true> {};
 
 // Sums and averages: divided, converted, and free of -0 (A5).
 template <class S>

@@ -18,6 +18,42 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
 
+// Where a lane begins in the input, the output and the winners.
+struct LanePlaces {
+  Index in = 0, out = 0, won = 0;
+};
+inline LanePlaces PlacesOf(const plan::Plan& plan, Index lane) {
+  LanePlaces places;
+  for (int a = plan.lanes.rank - 1; a >= 0; --a) {
+    const auto i = static_cast<std::size_t>(a);
+    const Index at = lane % plan.lanes.sizes[i];
+    lane /= plan.lanes.sizes[i];
+    places.in += at * plan.inputs[0].lanes[i];
+    places.out += at * plan.outputs[0].lanes[i];
+    places.won += at * plan.winner.lanes[i];
+  }
+  return places;
+}
+
+// What a winner's number adds to the place of its window's first tap, along all axes and along the first.
+inline Index PlaceOf(const plan::Plan& plan, const std::array<Index, max_rank>& strides, Index number, Index& first) {
+  Index place = 0;
+  for (auto a = static_cast<std::size_t>(plan.rank); a-- > 0;) {
+    const Axis& axis = plan.axes[a].source;
+    first = number % axis.kernel * axis.dilation;
+    number /= axis.kernel;
+    place += first * strides[a];
+  }
+  return place;
+}
+
+// Numbers of a window's taps, if a table of their places is worth it; 0 if it is not.
+inline Index TabledNumbers(const plan::Plan& plan) {
+  Index box = 1;
+  for (int a = 0; a < plan.rank; ++a) box *= plan.axes[static_cast<std::size_t>(a)].source.kernel;
+  return box <= 4096 ? box : 0;
+}
+
 // One plane of one lane, or a block of its rows. inputs[0] is the gradient of the outputs, outputs[0] that of the
 // input.
 template <class T>
@@ -54,18 +90,10 @@ class Pull {
         end_(std::min(plan.axes[0].out, begin_ + plan.axes[0].outputs_per_block)) {}
 
   void Enter(Index lane) {
-    Index gy = 0, gx = 0, won = 0;
-    for (int a = plan_.lanes.rank - 1; a >= 0; --a) {
-      const auto i = static_cast<std::size_t>(a);
-      const Index at = lane % plan_.lanes.sizes[i];
-      lane /= plan_.lanes.sizes[i];
-      gy += at * plan_.inputs[0].lanes[i];
-      gx += at * plan_.outputs[0].lanes[i];
-      won += at * plan_.winner.lanes[i];
-    }
-    gy_ = static_cast<const T*>(plan_.inputs[0].data) + gy;
-    gx_ = static_cast<T*>(plan_.outputs[0].data) + gx;
-    won_ = won;
+    const LanePlaces places = PlacesOf(plan_, lane);
+    gy_ = static_cast<const T*>(plan_.inputs[0].data) + places.in;
+    gx_ = static_cast<T*>(plan_.outputs[0].data) + places.out;
+    won_ = places.won;
   }
 
   template <class F>
@@ -88,19 +116,6 @@ class Pull {
   using G = Gradient<T>;
   static constexpr bool direct = std::is_same_v<G, T>;
 
-  // What a winner's number adds to the place of its window's first tap, along all axes and along the first.
-  Index PlaceOf(Index number, Index& first) const {
-    Index place = 0;
-    for (std::size_t a = last_ + 1; a-- > 0;) {
-      const Axis& axis = plan_.axes[a].source;
-      const Index step = number % axis.kernel * axis.dilation;
-      number /= axis.kernel;
-      place += step * strides_[a];
-      first = step;
-    }
-    return place;
-  }
-
   // What all lanes of a task share.
   void Prepare() {
     cells_ = end_ - begin_;
@@ -114,15 +129,13 @@ class Pull {
         stride *= plan_.axes[a].out;
       }
     }
-    Index box = 1;
-    for (std::size_t a = 0; a <= last_; ++a) box *= plan_.axes[a].source.kernel;
-    tabled_ = box <= 4096 ? box : 0;
+    tabled_ = TabledNumbers(plan_);
     asked_ = scratch_.Ask<G>(direct ? 0 : cells_);
     table_ = scratch_.Ask<Index>(2 * tabled_);
     starts_ = scratch_.Ask<Index>(plan_.axes[last_].source.out);
     scratch_.Take();
     for (Index number = 0; number < tabled_; ++number)
-      scratch_.At(table_)[number] = PlaceOf(number, scratch_.At(table_)[tabled_ + number]);
+      scratch_.At(table_)[number] = PlaceOf(plan_, strides_, number, scratch_.At(table_)[tabled_ + number]);
     for (Index o = 0; o < plan_.axes[last_].source.out; ++o)
       scratch_.At(starts_)[o] = plan_.axes[last_].source.position(o, 0);
   }
@@ -246,16 +259,10 @@ class Pull {
       const Index row = axes[0].source.position(at[0], 0);
       if (row >= end_ || row + (axes[0].source.kernel - 1) * axes[0].source.dilation < begin_) continue;
       for (Index lane = 0; lane < lanes; ++lane) {
-        auto number = static_cast<Index>(winners[won + lane * won_lane]);
+        const auto number = static_cast<Index>(winners[won + lane * won_lane]);
         if (number == none) continue;
-        Index place = base + lane;
         Index along = 0;
-        for (std::size_t a = last_ + 1; a-- > 0;) {
-          const Axis& axis = axes[a].source;
-          along = (a == 0 ? number : number % axis.kernel) * axis.dilation;
-          if (a > 0) number /= axis.kernel;
-          place += along * strides[a];
-        }
+        const Index place = base + lane + PlaceOf(plan_, strides, number, along);
         if (row + along < begin_ || row + along >= end_) continue;
         G& sum = sums[place];
         sum = sum + static_cast<G>(gy_[gy + lane * gy_lane]);
@@ -325,7 +332,7 @@ class Pull {
           place = table[number];
           first = table[tabled + number];
         } else {
-          place = PlaceOf(number, first);
+          place = PlaceOf(plan_, strides, number, first);
         }
         const Index start = starts[o];
         if (!whole) {
@@ -367,15 +374,9 @@ class Pull {
     std::array<Index, max_rank> low{}, count{};
     Index rows = 1;
     for (std::size_t a = 0; a < last_; ++a) {
-      Index first = axes[a].source.out, stop = 0;
-      for (Index i = a == 0 ? begin_ : 0; i < (a == 0 ? end_ : axes[a].out); ++i) {
-        const plan::Taps& taps = axes[a].taps[i];
-        if (taps.count == 0) continue;
-        first = std::min(first, taps.start);
-        stop = std::max(stop, taps.start + (taps.count - 1) * axes[a].step + 1);
-      }
-      low[a] = std::min(first, stop);
-      count[a] = stop - low[a];
+      const plan::Span seen = plan::positions_of(axes[a], a == 0 ? begin_ : 0, a == 0 ? end_ : axes[a].out);
+      low[a] = seen.begin;
+      count[a] = seen.size();
       rows *= count[a];
     }
     plan::Scratch scratch;
@@ -527,36 +528,21 @@ struct Push {
     const Index end = std::min(axes[0].out, begin + axes[0].outputs_per_block);
     const Index first = task / axes[0].blocks * plan.vectors;
     const Index stop = std::min(plan.lanes.count, first + plan.vectors);
-    Index box = 1;
-    for (std::size_t a = 0; a <= last; ++a) box *= axes[a].source.kernel;
-    const Index tabled = box <= 4096 ? box : 0;
+    const Index tabled = TabledNumbers(plan);
     plan::Scratch scratch;
     const auto table = scratch.Ask<Index>(tabled);
     scratch.Take();
     const auto place_of = [&](Index number) {
-      Index place = 0;
-      for (std::size_t a = last + 1; a-- > 0;) {
-        place += number % axes[a].source.kernel * axes[a].source.dilation * plan.inputs[0].pooled[a];
-        number /= axes[a].source.kernel;
-      }
-      return place;
+      Index along = 0;
+      return PlaceOf(plan, plan.inputs[0].pooled, number, along);
     };
     for (Index i = 0; i < tabled; ++i) scratch.At(table)[i] = place_of(i);
     const Index none = plan.winner_none ? static_cast<Index>(static_cast<U>(-1)) : -1;
-    for (Index number = first; number < stop; ++number) {
-      Index lane = number;
-      Index dx = 0, dy = 0, won = 0;
-      for (int a = plan.lanes.rank - 1; a >= 0; --a) {
-        const auto i = static_cast<std::size_t>(a);
-        const Index at = lane % plan.lanes.sizes[i];
-        lane /= plan.lanes.sizes[i];
-        dx += at * plan.inputs[0].lanes[i];
-        dy += at * plan.outputs[0].lanes[i];
-        won += at * plan.winner.lanes[i];
-      }
-      const T* from = static_cast<const T*>(plan.inputs[0].data) + dx;
-      T* to = static_cast<T*>(plan.outputs[0].data) + dy;
-      const U* winners = reinterpret_cast<const U*>(plan.winners) + won;
+    for (Index lane = first; lane < stop; ++lane) {
+      const LanePlaces places = PlacesOf(plan, lane);
+      const T* from = static_cast<const T*>(plan.inputs[0].data) + places.in;
+      T* to = static_cast<T*>(plan.outputs[0].data) + places.out;
+      const U* winners = reinterpret_cast<const U*>(plan.winners) + places.won;
       std::array<Index, max_rank> at{};
       at[0] = begin;
       const Axis& inner = axes[last].source;

@@ -29,24 +29,51 @@ inline Block BlockOf(const plan::Plan& plan, Index number) {
     block.begin[i] = number % axis.blocks * axis.outputs_per_block;
     block.end[i] = HWY_MIN(axis.out, block.begin[i] + axis.outputs_per_block);
     number /= axis.blocks;
-    Index low = axis.in, high = 0;
-    for (Index o = block.begin[i]; o < block.end[i]; ++o) {
-      const Taps& window = axis.taps[o];
-      if (window.count == 0) continue;
-      low = HWY_MIN(low, window.start);
-      high = HWY_MAX(high, window.start + (window.count - 1) * axis.step + 1);
-    }
-    block.origin[i] = HWY_MIN(low, high);
-    block.limit[i] = high;
+    const plan::Span needed = plan::positions_of(axis, block.begin[i], block.end[i]);
+    block.origin[i] = needed.begin;
+    block.limit[i] = needed.end;
   }
   return block;
 }
 
 // The lanes of a task: which they are, and where each operand has them.
 struct Lanes {
-  Index count;  // real ones
-  Index width;  // of the tile: whole vectors; the surplus repeats the last lane
-  std::array<Index, max_rank> first;
+  Index count = 1;  // real ones
+  Index width = 1;  // of the tile: whole vectors; the surplus repeats the last lane
+  std::array<Index, max_rank> first{};
+
+  // Groups of `width` lanes; each holds lanes of one index of the outer lane axes if an operand reads whole vectors of
+  // them. In rows mode a group is one lane.
+  static Index Groups(const plan::Plan& plan, Index width) {
+    if (plan.rows) return plan.lanes.count;
+    if (!plan::reads_vectors(plan)) return (plan.lanes.count + width - 1) / width;
+    const Index last = plan.lanes.sizes[static_cast<std::size_t>(plan.lanes.rank - 1)];
+    return plan.lanes.count / last * ((last + width - 1) / width);
+  }
+  static Lanes OfGroup(const plan::Plan& plan, Index tile_width, Index group) {
+    const plan::LaneBox& box = plan.lanes;
+    Lanes lanes;
+    Index flat = group;
+    if (!plan.rows) {
+      lanes.width = tile_width;
+      if (plan::reads_vectors(plan)) {
+        const Index last = box.sizes[static_cast<std::size_t>(box.rank - 1)];
+        const Index chunks = (last + tile_width - 1) / tile_width;
+        Index start = group % chunks * tile_width;
+        if (start + tile_width > last) start = HWY_MAX(Index{0}, last - tile_width);  // overlaps the chunk before
+        lanes.count = HWY_MIN(tile_width, last);
+        flat = group / chunks * last + start;
+      } else {
+        flat = group * tile_width;
+        lanes.count = HWY_MIN(tile_width, box.count - flat);
+      }
+    }
+    for (int a = box.rank - 1; a >= 0; --a) {
+      lanes.first[static_cast<std::size_t>(a)] = flat % box.sizes[static_cast<std::size_t>(a)];
+      flat /= box.sizes[static_cast<std::size_t>(a)];
+    }
+    return lanes;
+  }
 
   // The offset of each lane in an operand.
   void Offsets(const plan::LaneBox& box, const plan::Operand& operand, Index* offsets) const {
@@ -170,26 +197,16 @@ class Reduction {
   using Lane = typename S::Lane;
 
   static Index width_of(const plan::Plan& plan) { return plan.vectors * vector_lanes<Raw>; }
-  // Groups of lanes; each holds lanes of one index of the outer lane axes if an operand reads whole vectors of them.
-  static Index groups_of(const plan::Plan& plan) {
-    if (plan.rows) return plan.lanes.count;
-    const Index width = width_of(plan);
-    if (!plan::reads_vectors(plan)) return (plan.lanes.count + width - 1) / width;
-    const Index last = plan.lanes.sizes[static_cast<std::size_t>(plan.lanes.rank - 1)];
-    return plan.lanes.count / last * ((last + width - 1) / width);
+  static Index blocks_of(const plan::Plan& plan) {
+    Index blocks = 1;
+    for (int a = 0; a < plan.rank; ++a) blocks *= plan.axes[static_cast<std::size_t>(a)].blocks;
+    return blocks;
   }
-  static Index Tasks(const plan::Plan& plan) {
-    Index tasks = groups_of(plan);
-    for (int a = 0; a < plan.rank; ++a) tasks *= plan.axes[static_cast<std::size_t>(a)].blocks;
-    return tasks;
-  }
+  static Index Tasks(const plan::Plan& plan) { return Lanes::Groups(plan, width_of(plan)) * blocks_of(plan); }
 
   static void Run(const plan::Plan& plan, Index task) {
     Reduction reduction(plan);
-    const Index groups = groups_of(plan);
-    Index blocks = 1;
-    for (int a = 0; a < plan.rank; ++a) blocks *= plan.axes[static_cast<std::size_t>(a)].blocks;
-    static_cast<void>(groups);
+    const Index blocks = blocks_of(plan);
     reduction.block_ = BlockOf(plan, task % blocks);
     reduction.SetLanes(task / blocks);
     if (plan.rows)
@@ -204,28 +221,7 @@ class Reduction {
 
   void SetLanes(Index group) {
     const plan::LaneBox& box = plan_.lanes;
-    Index flat = 0;
-    if (plan_.rows) {
-      flat = group;
-      lanes_.count = lanes_.width = 1;
-    } else {
-      lanes_.width = width_of(plan_);
-      if (plan::reads_vectors(plan_)) {
-        const Index last = box.sizes[static_cast<std::size_t>(box.rank - 1)];
-        const Index chunks = (last + lanes_.width - 1) / lanes_.width;
-        Index start = group % chunks * lanes_.width;
-        if (start + lanes_.width > last) start = HWY_MAX(Index{0}, last - lanes_.width);  // overlaps the chunk before
-        lanes_.count = HWY_MIN(lanes_.width, last);
-        flat = group / chunks * last + start;
-      } else {
-        flat = group * lanes_.width;
-        lanes_.count = HWY_MIN(lanes_.width, box.count - flat);
-      }
-    }
-    for (int a = box.rank - 1; a >= 0; --a) {
-      lanes_.first[static_cast<std::size_t>(a)] = flat % box.sizes[static_cast<std::size_t>(a)];
-      flat /= box.sizes[static_cast<std::size_t>(a)];
-    }
+    lanes_ = Lanes::OfGroup(plan_, width_of(plan_), group);
     for (int i = 0; i < S::inputs; ++i) lanes_.Offsets(box, plan_.inputs[static_cast<std::size_t>(i)], in_offsets_[i]);
     for (int i = 0; i < 2; ++i)
       if (plan_.outputs[static_cast<std::size_t>(i)].data != nullptr)
@@ -524,7 +520,7 @@ class Reduction {
       };
       for (int i = 0; i < 2; ++i) {
         const plan::Operand& operand = plan_.outputs[static_cast<std::size_t>(i)];
-        if (operand.data == nullptr || (grouped && i == 0)) continue;
+        if (operand.data == nullptr) continue;
         const auto [base, pitch] = finish_.Output(i, shape, row, finished);
         const Index offset = offset_in(operand);
         if (plan_.rows) {

@@ -405,22 +405,12 @@ class PowerSumPull {
   static constexpr Index step = vector_lanes<double>;
 
  public:
-  static Index Tasks(const plan::Plan& plan) { return Groups(plan) * plan.adjoint[0].blocks; }
+  static Index Tasks(const plan::Plan& plan) { return Lanes::Groups(plan, lanes_each) * plan.adjoint[0].blocks; }
   static void Run(const plan::Plan& plan, Index task) { PowerSumPull(plan, task).Work(); }
 
  private:
-  struct Range {
-    Index begin = 0, end = 0;
-    [[nodiscard]] Index size() const { return end - begin; }
-  };
+  using Range = plan::Span;
   using Ranges = std::array<Range, max_rank>;
-
-  static Index Groups(const plan::Plan& plan) {
-    if (plan.rows) return plan.lanes.count;
-    if (!plan::reads_vectors(plan)) return (plan.lanes.count + lanes_each - 1) / lanes_each;
-    const Index last = plan.lanes.sizes[static_cast<std::size_t>(plan.lanes.rank - 1)];
-    return last == 0 ? 0 : plan.lanes.count / last * ((last + lanes_each - 1) / lanes_each);
-  }
 
   PowerSumPull(const plan::Plan& plan, Index task) : plan_(plan), last_(static_cast<std::size_t>(plan.rank - 1)) {
     for (std::size_t a = 0; a <= last_; ++a) {
@@ -431,48 +421,17 @@ class PowerSumPull {
     if (adjoint.blocks > 1) {
       const Index begin = task % adjoint.blocks * adjoint.outputs_per_block;
       held_[0] = {begin, HWY_MIN(adjoint.out, begin + adjoint.outputs_per_block)};
-      windows_[0] = Reach(adjoint, held_[0]);
-      cells_[0] = Reach(plan.axes[0], windows_[0]);
+      windows_[0] = plan::positions_of(adjoint, held_[0].begin, held_[0].end);
+      cells_[0] = plan::positions_of(plan.axes[0], windows_[0].begin, windows_[0].end);
       if (cells_[0].size() == 0) cells_[0] = held_[0];
       cells_[0] = {HWY_MIN(cells_[0].begin, held_[0].begin), HWY_MAX(cells_[0].end, held_[0].end)};
     }
     SetLanes(task / adjoint.blocks);
   }
 
-  // Positions that a range of outputs needs.
-  static Range Reach(const PooledAxis& axis, const Range& outputs) {
-    Range out{axis.in, 0};
-    for (Index o = outputs.begin; o < outputs.end; ++o) {
-      const Taps& taps = axis.taps[o];
-      if (taps.count == 0) continue;
-      out.begin = HWY_MIN(out.begin, taps.start);
-      out.end = HWY_MAX(out.end, taps.start + (taps.count - 1) * axis.step + 1);
-    }
-    return out.begin < out.end ? out : Range{};
-  }
-
   void SetLanes(Index group) {
     const plan::LaneBox& box = plan_.lanes;
-    Index flat = group;
-    lanes_.count = lanes_.width = 1;
-    if (!plan_.rows) {
-      lanes_.width = lanes_each;
-      if (plan::reads_vectors(plan_)) {
-        const Index last = box.sizes[static_cast<std::size_t>(box.rank - 1)];
-        const Index chunks = (last + lanes_each - 1) / lanes_each;
-        Index start = group % chunks * lanes_each;
-        if (start + lanes_each > last) start = HWY_MAX(Index{0}, last - lanes_each);  // overlaps the chunk before
-        lanes_.count = HWY_MIN(lanes_each, last);
-        flat = group / chunks * last + start;
-      } else {
-        flat = group * lanes_each;
-        lanes_.count = HWY_MIN(lanes_each, box.count - flat);
-      }
-    }
-    for (int a = box.rank - 1; a >= 0; --a) {
-      lanes_.first[static_cast<std::size_t>(a)] = flat % box.sizes[static_cast<std::size_t>(a)];
-      flat /= box.sizes[static_cast<std::size_t>(a)];
-    }
+    lanes_ = Lanes::OfGroup(plan_, lanes_each, group);
     lanes_.Offsets(box, plan_.inputs[0], x_offsets_);
     lanes_.Offsets(box, plan_.inputs[1], gy_offsets_);
     lanes_.Offsets(box, plan_.outputs[0], gx_offsets_);

@@ -131,10 +131,9 @@ struct Request {
   Direction direction = Direction::forward;
   std::array<Array, 2> inputs{}, outputs{};
   Array winner{};
-  Index element = 4;  // bytes of one
-  Index state = 4;    // bytes that a lane carries between passes
-  Index vector = 16;  // bytes of a vector
-  bool needs_numbers = false;
+  Index element = 4;   // bytes of one
+  Index state = 4;     // bytes that a lane carries between passes
+  Index vector = 16;   // bytes of a vector
   bool lifts = false;  // values are transformed before they are reduced
 };
 
@@ -270,7 +269,8 @@ class Builder {
                             plan_.inputs[0].access == Access::cells &&
                             (plan_.inputs[1].data == nullptr || plan_.inputs[1].pooled[at(plan_.rank - 1)] == 1);
     last.phases = request_.direction == Direction::forward && last.block == 0 && last.stride <= 4 &&
-                  last.kernel <= 16 && last.weights == nullptr && slides(last) && last.out >= vector && !request_.lifts;
+                  last.kernel <= 16 && last.weights == nullptr && last.source.kind == Axis::Kind::sliding &&
+                  last.out >= vector && !request_.lifts;
     const bool small = plan_.lanes.count * 2 >= vector && (request_.lifts || cells * request_.vector <= 32 * 1024);
     plan_.rows = contiguous && !small && last.in >= vector && (last.phases || rows >= vector / 2);
     if (!plan_.rows) last.phases = false;
@@ -283,15 +283,6 @@ class Builder {
       while (plan_.vectors < 4 && lanes >= 2 * plan_.vectors * vector &&
              cells * 2 * plan_.vectors * request_.vector <= 48 * 1024 && 2 * plan_.vectors * vector <= 256)
         plan_.vectors *= 2;
-  }
-
-  // Its windows all come from one formula.
-  bool slides(const PooledAxis& axis) const {
-    if (request_.direction == Direction::adjoint) return false;
-    for (int a = request_.geometry->rank() - 1; a >= 0; --a)
-      if (reduces(request_.geometry->axis(a)))
-        return request_.geometry->axis(a).kind == Axis::Kind::sliding && axis.kernel <= 16;
-    return false;
   }
 
   // Bytes of the tile that a task of the present block sizes works on.

@@ -95,6 +95,13 @@ void rescue_overflow(const Op& op, const Geometry& g, const View<const double>& 
       });
 }
 
+// Where winners are: kernels write them while pooling, and only read them in pushes and pulls.
+inline void set_winners(Plan& plan, const Winners& winners) {
+  plan.winners = const_cast<std::uint8_t*>(winners.bytes().data());
+  plan.winner_bytes = winners.bytes_each();
+  plan.winner_none = winners.has_none();
+}
+
 // y = f(x) and the winners, whichever are asked for. False: no kernel serves the case.
 template <class T, class Op>
 bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View<T>* y, Winners* winners,
@@ -126,10 +133,7 @@ bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View
   if (winners != nullptr) run.request().winner = {winners->bytes().data(), row_major(g.out_kept()), true};
   run.build();
   Plan& plan = run.plan();
-  if (winners != nullptr) {
-    plan.winners = winners->bytes().data();
-    plan.winner_bytes = winners->bytes_each();
-  }
+  if (winners != nullptr) set_winners(plan, *winners);
   if constexpr (std::same_as<Op, Average>) {
     plan.formula.mean = true;
     plan.formula.divisor = op.divisor;
@@ -264,12 +268,6 @@ inline void cut_rows(Plan& plan) {
     first.outputs_per_block = std::max(Index{1}, std::min(first.out, rows / plan.vectors));
     first.blocks = std::max(Index{1}, cenote::detail::ceil_div(first.out, first.outputs_per_block));
   }
-}
-
-inline void set_winners(Plan& plan, const Winners& winners) {
-  plan.winners = const_cast<std::uint8_t*>(winners.bytes().data());  // only read
-  plan.winner_bytes = winners.bytes_each();
-  plan.winner_none = winners.has_none();
 }
 
 // gx = gradients added at the winners.

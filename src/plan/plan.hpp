@@ -6,6 +6,7 @@
 // nor the threads nor the layout can change a result.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -38,6 +39,24 @@ struct PooledAxis {
   bool phases = false;               // rows of this axis are reduced in phases of their stride
   Index outputs_per_block = 1, blocks = 1;
 };
+
+// A range of positions or outputs.
+struct Span {
+  Index begin = 0, end = 0;
+  [[nodiscard]] Index size() const { return end - begin; }
+};
+
+// The positions that outputs begin .. end-1 see; empty if no window of theirs has a tap.
+inline Span positions_of(const PooledAxis& axis, Index begin, Index end) {
+  Span span{axis.in, 0};
+  for (Index o = begin; o < end; ++o) {
+    const Taps& window = axis.taps[o];
+    if (window.count == 0) continue;
+    span.begin = std::min(span.begin, window.start);
+    span.end = std::max(span.end, window.start + (window.count - 1) * axis.step + 1);
+  }
+  return span.begin < span.end ? span : Span{};
+}
 
 // How neighbouring cells and lanes of an operand lie in memory.
 enum class Access : std::uint8_t {

@@ -193,14 +193,9 @@ class LaneAgain {
     for (int a = 0; a < g_.rank(); ++a) {
       const auto i = static_cast<std::size_t>(a);
       if (axes_[i] == nullptr) continue;
-      from[i] = g_.axis(a).out;
-      to[i] = 0;
-      for (Index cell = first[i]; cell < end[i]; ++cell) {
-        const Taps& windows = axes_[i]->taps[cell];
-        if (windows.count == 0) continue;
-        from[i] = std::min(from[i], windows.start);
-        to[i] = std::max(to[i], windows.start + (windows.count - 1) * axes_[i]->step + 1);
-      }
+      const Span windows = positions_of(*axes_[i], first[i], end[i]);
+      from[i] = windows.begin;
+      to[i] = windows.end;
     }
     each_in_box(g_, from, to, [&](const std::array<Index, max_rank>& at) { walk_->at(at, add()); });
     each_in_box(g_, first, end, [&](const std::array<Index, max_rank>& at) {

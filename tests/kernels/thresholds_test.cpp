@@ -43,6 +43,16 @@ std::vector<Index> widths(Index k, bool thin) {
 
 constexpr unsigned values_and_winners = forward_verb | forward_with_winners_verb;
 
+// The operators whose kernels differ, on windows of k x k taps; derivatives and exponentials on the smaller ones.
+void sweep_operators(Sweep& sweep, const Resolved& g, Index k) {
+  sweep(g, Type::f32, Max{}, values_and_winners);
+  sweep(g, Type::f32, Average{}, forward_verb);
+  sweep(g, Type::u8, Min{}, forward_verb | winners_verb);
+  if (k < 10) sweep(g, Type::f32, SmoothMax{2}, forward_verb);
+  if (k < 10) sweep(g, Type::f32, Average{}, vjp_verb);
+  if (k < 10) sweep(g, Type::f32, Max{}, linearize_verb);
+}
+
 TEST(Thresholds, InOneDimension) {
   Sweep sweep;
   for (Index k = 1; k <= 40; ++k)
@@ -69,12 +79,7 @@ TEST(Thresholds, InTwoDimensionsWindowsAlongTheRows) {
         const Sliding window{.kernel = {k, k}, .stride = s, .padding = k % 2};
         const Resolved g = try_resolve({1, rows, w}, window);
         if (k * k * w > 40'000) continue;
-        sweep(g, Type::f32, Max{}, values_and_winners);
-        sweep(g, Type::f32, Average{}, forward_verb);
-        sweep(g, Type::u8, Min{}, forward_verb | winners_verb);
-        if (k < 10) sweep(g, Type::f32, SmoothMax{2}, forward_verb);
-        if (k < 10) sweep(g, Type::f32, Average{}, vjp_verb);
-        if (k < 10) sweep(g, Type::f32, Max{}, linearize_verb);
+        sweep_operators(sweep, g, k);
       }
 }
 
@@ -87,12 +92,7 @@ TEST(Thresholds, InTwoDimensionsChannelsLast) {
         const Sliding window{.kernel = {k, k}, .stride = s, .padding = k % 2, .axes = {0, 1}};
         const Resolved g = try_resolve({size, size, channels}, window);
         if (k * k * channels > 26'000) continue;
-        sweep(g, Type::f32, Max{}, values_and_winners);
-        sweep(g, Type::f32, Average{}, forward_verb);
-        sweep(g, Type::u8, Min{}, forward_verb | winners_verb);
-        if (k < 10) sweep(g, Type::f32, SmoothMax{2}, forward_verb);
-        if (k < 10) sweep(g, Type::f32, Average{}, vjp_verb);
-        if (k < 10) sweep(g, Type::f32, Max{}, linearize_verb);
+        sweep_operators(sweep, g, k);
       }
 }
 

@@ -1,29 +1,13 @@
 // The verbs allocate nothing: not per output, not per call, for every scalar that adds its gradients in place.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "cenote/pool.hpp"
-
-namespace {
-
-std::size_t allocations = 0;
-
-}  // namespace
-
-// Counting replacements of the global allocator; the sanitizers see the malloc beneath. Inlined, g++ 12 takes them for
-// a mismatch.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "support/allocations.hpp"
 
 namespace cenote {
 namespace {
+
+using test::allocations;
 
 TEST(Allocation, ForwardJvpAndVjpAllocateNothing) {
   const Geometry g = resolve({2, 9, 9}, Sliding{.kernel = {3, 3}, .stride = 2, .padding = 1});

@@ -10,26 +10,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
-#include <new>
 #include <set>
 #include <thread>
 #include <vector>
 
-namespace {
-
-std::atomic<std::size_t> allocations{0};
-
-}  // namespace
-
-// Counting replacements of the global allocator; the sanitizers see the malloc beneath. Inlined, g++ 12 takes them for
-// a mismatch.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "support/allocations.hpp"
 
 // The thread sanitizer does not support threads in a forked child.
 #if defined(__SANITIZE_THREAD__)
