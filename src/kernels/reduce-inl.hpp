@@ -39,6 +39,7 @@ inline Block BlockOf(const plan::Plan& plan, Index number) {
 // The lanes of a task: which they are, and where each operand has them.
 struct Lanes {
   Index count = 1;  // real ones
+  Index own = 0;    // those from here on are this group's to write; the ones before belong to the group before
   Index width = 1;  // of the tile: whole vectors; the surplus repeats the last lane
   std::array<Index, max_rank> first{};
 
@@ -59,9 +60,10 @@ struct Lanes {
       if (plan::reads_vectors(plan)) {
         const Index last = box.sizes[static_cast<std::size_t>(box.rank - 1)];
         const Index chunks = (last + tile_width - 1) / tile_width;
-        Index start = group % chunks * tile_width;
-        if (start + tile_width > last) start = HWY_MAX(Index{0}, last - tile_width);  // overlaps the chunk before
+        const Index own = group % chunks * tile_width;
+        const Index start = HWY_MAX(Index{0}, HWY_MIN(own, last - tile_width));  // the last chunk reads part of another
         lanes.count = HWY_MIN(tile_width, last);
+        lanes.own = own - start;
         flat = group / chunks * last + start;
       } else {
         flat = group * tile_width;
@@ -123,38 +125,51 @@ HWY_NOINLINE void LoadRow(const plan::Operand& operand, Index stride, const Inde
 
 template <class Raw>
 HWY_NOINLINE void StoreRow(const plan::Operand& operand, Index stride, const Index* offsets, Index row, Index cells,
-                           Index lanes, const Raw* tile, Index pitch) {
+                           const Lanes& lanes, const Raw* tile, Index pitch) {
   Raw* data = static_cast<Raw*>(operand.data) + row;
+  const auto one_by_one = [&](Index begin, Index end) {
+    for (Index c = 0; c < cells; ++c)
+      for (Index l = begin; l < end; ++l) data[offsets[l] + c * stride] = tile[c * pitch + l];
+  };
   switch (operand.access) {
     case plan::Access::lanes: {
+      const auto bytes = static_cast<std::size_t>(lanes.count - lanes.own) * sizeof(Raw);
       for (Index c = 0; c < cells; ++c)
-        std::memcpy(data + offsets[0] + c * stride, tile + c * pitch, static_cast<std::size_t>(lanes) * sizeof(Raw));
+        std::memcpy(data + offsets[0] + lanes.own + c * stride, tile + c * pitch + lanes.own, bytes);
       return;
     }
     case plan::Access::cells:
-      for (Index l = 0; l < lanes; l += vector_lanes<Raw>) {
+      for (Index l = 0; l < lanes.count; l += vector_lanes<Raw>) {
+        const Index end = l + vector_lanes<Raw>;
+        if (l < lanes.own) {  // the vector is not, or not wholly, this group's
+          one_by_one(HWY_MIN(lanes.own, end), end);
+          continue;
+        }
         Raw* pointers[vector_lanes<Raw>];
         for (Index i = 0; i < vector_lanes<Raw>; ++i) pointers[i] = data + offsets[l + i];
         StoreTransposed<Raw>(tile + l, pitch, cells, pointers);  // surplus lanes write the last one again
       }
       return;
-    case plan::Access::any:
-      for (Index c = 0; c < cells; ++c)
-        for (Index l = 0; l < lanes; ++l) data[offsets[l] + c * stride] = tile[c * pitch + l];
+    case plan::Access::any: one_by_one(lanes.own, lanes.count);
   }
 }
 
-// Winners in their own width. `tile` holds `cells` cells of `lanes` lanes, `pitch` apart; `narrow` is scratch.
+// Winners in their own width. `tile` holds `cells` cells, `pitch` apart; `narrow` is scratch.
 template <class Number>
-void StoreWinners(const plan::Plan& plan, const Index* offsets, Index row, Index cells, Index lanes, const Number* tile,
-                  Index pitch, std::uint8_t* narrow) {
+void StoreWinners(const plan::Plan& plan, const Index* offsets, Index row, Index cells, const Lanes& lanes,
+                  const Number* tile, Index pitch, std::uint8_t* narrow) {
   const Index stride = plan.winner.pooled[static_cast<std::size_t>(plan.rank - 1)];
+  const auto one_by_one = [&]<class U>(U, Index begin, Index end) {
+    auto* data = reinterpret_cast<U*>(plan.winners) + row;
+    for (Index l = begin; l < end; ++l)
+      for (Index c = 0; c < cells; ++c) data[offsets[l] + c * stride] = static_cast<U>(tile[c * pitch + l]);
+  };
   if constexpr (sizeof(Number) == 4) {
     if (plan.winner_bytes == 1 && stride == 1) {
       const hn::ScalableTag<Number> d;
       const hn::Rebind<std::uint8_t, decltype(d)> d8;
       constexpr Index n = vector_lanes<Number>;
-      if (lanes == 1 && pitch == 1) {  // a row of columns
+      if (lanes.count == 1 && pitch == 1) {  // a row of columns
         auto* to = plan.winners + offsets[0] + row;
         Index c = 0;
         for (; c + n <= cells; c += n) hn::StoreU(hn::U8FromU32(hn::LoadU(d, tile + c)), d8, to + c);
@@ -162,30 +177,31 @@ void StoreWinners(const plan::Plan& plan, const Index* offsets, Index row, Index
         return;
       }
       constexpr Index square = 16;
-      const Index width = (lanes + square - 1) / square * square;
+      const Index width = (lanes.count + square - 1) / square * square;
       if (cells >= square && pitch % (2 * square) == 0) {
         for (Index c = 0; c < cells; ++c)
           for (Index l = 0; l < width; l += n)
             hn::StoreU(hn::U8FromU32(hn::LoadU(d, tile + c * pitch + l)), d8, narrow + c * width + l);
         for (Index l = 0; l < width; l += square) {
+          if (l < lanes.own) {
+            const Index end = HWY_MIN(lanes.count, l + square);
+            one_by_one(std::uint8_t{}, HWY_MIN(lanes.own, end), end);
+            continue;
+          }
           std::uint8_t* pointers[square];
-          for (Index i = 0; i < square; ++i) pointers[i] = plan.winners + row + offsets[HWY_MIN(l + i, lanes - 1)];
+          for (Index i = 0; i < square; ++i)
+            pointers[i] = plan.winners + row + offsets[HWY_MIN(l + i, lanes.count - 1)];
           StoreTransposed<std::uint8_t>(narrow + l, width, cells, pointers, hn::Full128<std::uint8_t>());
         }
         return;
       }
     }
   }
-  const auto store = [&]<class U>(U) {
-    auto* data = reinterpret_cast<U*>(plan.winners) + row;
-    for (Index l = 0; l < lanes; ++l)
-      for (Index c = 0; c < cells; ++c) data[offsets[l] + c * stride] = static_cast<U>(tile[c * pitch + l]);
-  };
   switch (plan.winner_bytes) {
-    case 1: return store(std::uint8_t{});
-    case 2: return store(std::uint16_t{});
-    case 4: return store(std::uint32_t{});
-    default: return store(std::uint64_t{});
+    case 1: return one_by_one(std::uint8_t{}, lanes.own, lanes.count);
+    case 2: return one_by_one(std::uint16_t{}, lanes.own, lanes.count);
+    case 4: return one_by_one(std::uint32_t{}, lanes.own, lanes.count);
+    default: return one_by_one(std::uint64_t{}, lanes.own, lanes.count);
   }
 }
 
@@ -498,8 +514,8 @@ class Reduction {
     if (grouped) {
       Index offset = 0;
       for (std::size_t a = 0; a <= last_; ++a) offset += block_.begin[a] * plan_.outputs[0].pooled[a];
-      StoreRow<Raw>(plan_.outputs[0], plan_.outputs[0].pooled[last_], out_offsets_[0], offset, rows * cells,
-                    lanes_.count, reinterpret_cast<const Raw*>(states), width);
+      StoreRow<Raw>(plan_.outputs[0], plan_.outputs[0].pooled[last_], out_offsets_[0], offset, rows * cells, lanes_,
+                    reinterpret_cast<const Raw*>(states), width);
       return;
     }
     std::array<Index, max_rank> at = block_.begin;
@@ -531,7 +547,7 @@ class Reduction {
           else
             for (Index c = 0; c < columns; ++c) to[c * stride] = base[c];
         } else {
-          StoreRow<Raw>(operand, operand.pooled[last_], out_offsets_[i], offset, cells, lanes_.count, base, pitch);
+          StoreRow<Raw>(operand, operand.pooled[last_], out_offsets_[i], offset, cells, lanes_, base, pitch);
         }
       }
       if constexpr (Finish<S>::winners) {
@@ -539,9 +555,9 @@ class Reduction {
         auto* narrow = reinterpret_cast<std::uint8_t*>(finished);  // unused otherwise, and large enough
         const auto* numbers = reinterpret_cast<const Number*>(row) + width;
         if (plan_.rows)
-          StoreWinners<Number>(plan_, winner_offsets_, offset_in(plan_.winner), columns, 1, numbers, 1, narrow);
+          StoreWinners<Number>(plan_, winner_offsets_, offset_in(plan_.winner), columns, lanes_, numbers, 1, narrow);
         else
-          StoreWinners<Number>(plan_, winner_offsets_, offset_in(plan_.winner), cells, lanes_.count, numbers, 2 * width,
+          StoreWinners<Number>(plan_, winner_offsets_, offset_in(plan_.winner), cells, lanes_, numbers, 2 * width,
                                narrow);
       }
       for (std::size_t a = last_; a-- > 0;) {

@@ -733,7 +733,7 @@ class PowerSumPull {
       const Index offset = Offset(gx, RowAt(held_, r));
       const Index stride = gx.pooled[last_];
       if (!plan_.rows) {
-        StoreRow<Raw>(gx, stride, gx_offsets_, offset, columns, lanes_.count, raw_, lanes_.width);
+        StoreRow<Raw>(gx, stride, gx_offsets_, offset, columns, lanes_, raw_, lanes_.width);
         continue;
       }
       Raw* to = static_cast<Raw*>(gx.data) + gx_offsets_[0] + offset;
