@@ -82,6 +82,7 @@ struct Case {
   std::vector<int> strided_threads{};  // in the layouts above, on each of these
   std::vector<std::string> targets{};  // none: all of targets()
   Placement placement = Placement::heap;
+  bool defined = true;  // compared with the definition; else the calls are compared with each other alone
 };
 
 std::string describe(const Case& c);

@@ -1,5 +1,6 @@
 // Kernels give the same bits on every number of threads, and from several callers at once. Small enough for the thread
-// sanitizer, large enough that the work is divided.
+// sanitizer, large enough that the work is divided. That the bits are the right ones is for tests/kernels/ to say:
+// under the sanitizer the definition would take minutes.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -16,6 +17,7 @@ std::vector<Geometry> geometries() {
       resolve({10, 64, 64}, Sliding{.kernel = {3, 3}, .stride = 2, .padding = 1}),
       resolve({1, 200, 200}, Sliding{.kernel = {2, 2}, .stride = 1}),  // windows overlap where the work is divided
       resolve({44, 48, 17}, Sliding{.kernel = {3, 3}, .stride = 1, .padding = 1, .axes = {0, 1}}),
+      resolve({6, 8, 700}, Sliding{.kernel = {2, 3}, .stride = 1, .axes = {0, 1}}),  // more lanes than a task has
       resolve({36'000}, Global{.last = 1}),
       resolve({50, 700}, Global{.last = 1, .keep = false}),
       resolve({11, 91, 37}, Adaptive{.output = {13, 40}}),
@@ -32,6 +34,30 @@ TEST(KernelThreads, EveryNumberOfThreadsGivesTheSameBits) {
         c.threads = {1, 2, 3, 7};
         c.targets = {targets().front()};
         c.verbs = seed % 2 == 0 ? forward_verb | linearize_verb : forward_with_winners_verb | jvp_verb | vjp_verb;
+        c.defined = false;
+        const std::string problem = disagreement(c);
+        EXPECT_TRUE(problem.empty()) << problem;
+      }
+}
+
+// The channels are innermost in one of input and output and outermost in the other, and no whole number of vectors.
+TEST(KernelThreads, EveryNumberOfThreadsGivesTheSameBitsBetweenLayouts) {
+  const Geometry g = resolve({37, 34, 30}, Sliding{.kernel = {3, 3}, .stride = 1, .padding = 1});
+  const Layout channels_last{.order = {1, 2, 0}};
+  std::uint64_t seed = 100;
+  for (const bool to : {false, true})
+    for (const Type type : {Type::f32, Type::f64, Type::f16, Type::u8})
+      for (const Operator& op : std::vector<Operator>{Max{}, Average{}, SmoothMax{1}, Lp{3}}) {
+        if (!accepts(type, op) || HasFailure()) continue;
+        Case c{.type = type, .op = op, .geometry = g, .x = Values::ties, .seed = ++seed};
+        (to ? c.y_layout : c.x_layout) = channels_last;
+        (to ? c.dy_layout : c.dx_layout) = channels_last;
+        (to ? c.gx_layout : c.gy_layout) = channels_last;
+        c.threads = {};
+        c.strided_threads = {1, 2, 7};
+        c.targets = {targets().front()};
+        c.verbs = forward_with_winners_verb | jvp_verb | vjp_verb;
+        c.defined = false;
         const std::string problem = disagreement(c);
         EXPECT_TRUE(problem.empty()) << problem;
       }
