@@ -10,6 +10,7 @@ longer found in the headers makes the check fail.
 import concurrent.futures
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ WORK = ROOT / "build" / "mutation"
 # In the order in which they are tried after the one that a mutant names as its likely killer.
 SUITES = ["rules/rules", "geometry/window", "golden/golden", "laws/adjoint", "laws/operator", "laws/linearize",
           "scalars/sum", "laws/dual", "laws/interval", "errors/errors"]
-COMPILER = os.environ.get("CXX", "g++")
+COMPILER = os.environ.get("CXX", "clang++-14")  # twice as fast as g++ without optimisation
 FLAGS = ["-std=c++20", "-O0", "-ffp-contract=off"]
 LIBRARIES = ["-lrapidcheck", "-lgtest", "-lgtest_main", "-lmpfr", "-lgmp"]
 SECONDS = 120
@@ -30,7 +31,7 @@ SECONDS = 120
 
 def compile_suite(suite, include, program):
     source = ROOT / "tests" / f"{suite}_test.cpp"
-    command = [COMPILER, *FLAGS, f"-I{WORK}/pch", f"-I{include}", f"-I{ROOT}/tests", "-include", "pch.hpp",
+    command = [COMPILER, *FLAGS, f"-I{include}", f"-I{ROOT}/tests", "-include", f"{WORK}/pch/pch.hpp",
                str(source), "-o", str(program), *LIBRARIES]
     return subprocess.run(command, capture_output=True, text=True)
 
@@ -74,7 +75,7 @@ def judge(number, mutant):
     program = include / "suite"
     for suite in first + [s for s in SUITES if s not in first]:
         build = compile_suite(suite, include, program)
-        if build.returncode != 0 and "static assertion failed" not in build.stderr:
+        if build.returncode != 0 and not re.search("static assertion failed|static_assert failed", build.stderr):
             return None, f"does not compile in {suite}:\n{build.stderr[-1500:]}"
         if build.returncode != 0 or not passes(program):  # a law that is a static_assert, or one that runs
             shutil.rmtree(include)
@@ -87,7 +88,7 @@ def main():
     chosen = [m for m in MUTANTS if not words or any(w in m.name for w in words)]
     start = time.time()
     prepare()
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         broken = [b for b in pool.map(baseline, SUITES) if b]
         if broken:
             sys.exit("\n".join(broken))
