@@ -1,5 +1,7 @@
 #include "kernels/agree.hpp"
 
+#include <cstdlib>
+
 #include "kernels/engine.hpp"
 
 namespace cenote::agree {
@@ -63,6 +65,15 @@ std::string describe(const Case& c) {
 }
 
 const Case* current_case() { return current; }
+
+bool is_due() {
+  static const unsigned long long every = [] {
+    const char* text = std::getenv("CENOTE_EVERY");
+    return text == nullptr ? 1 : std::max(1ULL, std::strtoull(text, nullptr, 10));
+  }();
+  static unsigned long long asked = 0;
+  return asked++ % every == 0;
+}
 
 std::string disagreement(const Case& c) {
   current = &c;

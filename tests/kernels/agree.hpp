@@ -91,6 +91,11 @@ std::string describe(const Case& c);
 // threads, layout and target, with the bits of the first call.
 std::string disagreement(const Case& c);
 
+// Sweeps ask this before every case, and leave the case out if it says no: where the environment has CENOTE_EVERY=n, it
+// says yes to every n-th question. The dev preset compares everything; another compiler or a sanitizer looks at the
+// same source again and has a part. A prime n takes all scalars, operators and widths in turn.
+bool is_due();
+
 // The case under way, for whoever has to explain a crash.
 const Case* current_case();
 

@@ -17,7 +17,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 
 // Fails at most a few times, so that a broken kernel does not bury the first message.
 void expect_agreement(const Case& c) {
-  if (testing::Test::HasFailure()) return;
+  if (testing::Test::HasFailure() || !is_due()) return;
   const std::string problem = disagreement(c);
   EXPECT_TRUE(problem.empty()) << problem;
 }

@@ -4,18 +4,13 @@
 #include <sys/mman.h>
 
 #include "cenote/run.hpp"
+#include "support/sanitizers.hpp"
 
 namespace cenote::test {
 namespace {
 
 constexpr Index two_31 = Index{1} << 31;
 constexpr Index two_32 = Index{1} << 32;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
 
 // Zeros without end.
 template <class T>
@@ -132,7 +127,7 @@ TEST_F(Huge, PlanesBeyondFourBillionElements) {
 
 // A dense run over more than 2^31 elements: outputs, winners and the input are all counted in more than 31 bits.
 TEST_F(Huge, DenseRowOfMoreThanTwoBillionBytes) {
-  if (sanitized) GTEST_SKIP() << "too slow with a sanitizer";
+  if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "too slow with a sanitizer";
   const Index n = two_31 + 1000;
   const Sparse<std::uint8_t> memory(n);
   RESERVE_OR_SKIP(memory);

@@ -17,7 +17,11 @@ class Names : public testing::Test {};
 #define CENOTE_TYPE(name, type) , type
 template <class, class... T>
 using AllBut = testing::Types<T...>;
+#ifdef CENOTE_FEWER_TARGETS  // a float, a half and an integer stand for all of them
+using Scalars = testing::Types<float, f16, std::uint8_t>;
+#else
 using Scalars = AllBut<void CENOTE_MACHINE_SCALARS(CENOTE_TYPE)>;
+#endif
 #undef CENOTE_TYPE
 TYPED_TEST_SUITE(Names, Scalars);
 

@@ -15,15 +15,7 @@
 #include <vector>
 
 #include "support/allocations.hpp"
-
-// The thread sanitizer does not support threads in a forked child.
-#if defined(__SANITIZE_THREAD__)
-#define CENOTE_NO_THREADS_AFTER_FORK 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CENOTE_NO_THREADS_AFTER_FORK 1
-#endif
-#endif
+#include "support/sanitizers.hpp"
 
 namespace cenote::test {
 namespace {
@@ -232,7 +224,7 @@ TEST(OwnExecutor, IsNotAskedForOneTaskForOneThreadOrInsideATask) {
   EXPECT_EQ(mine.asked, std::vector<Index>{4});
 }
 
-#ifndef CENOTE_NO_THREADS_AFTER_FORK
+#ifndef CENOTE_TEST_THREAD_SANITIZER  // it does not support threads in a forked child
 
 // Forks, and says whether the child could do `work` within a minute.
 template <class Work>
