@@ -23,7 +23,7 @@ WORK = ROOT / "build" / "mutation"
 # In the order in which they are tried after the one that a mutant names as its likely killer.
 SUITES = ["rules/rules", "geometry/window", "golden/golden", "laws/adjoint", "laws/operator", "laws/linearize",
           "scalars/sum", "laws/dual", "laws/interval", "errors/errors"]
-COMPILER = os.environ.get("CXX", "clang++-14")  # twice as fast as g++ without optimisation
+COMPILER = os.environ.get("CXX", "clang++-14")  # faster than g++ without optimisation
 FLAGS = ["-std=c++20", "-O0", "-ffp-contract=off"]
 LIBRARIES = ["-lrapidcheck", "-lgtest", "-lgtest_main", "-lmpfr", "-lgmp"]
 SECONDS = 120
