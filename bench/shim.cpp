@@ -59,6 +59,7 @@ struct Pooling final : Job {
   View<const T> x, dx, gy;
   View<T> y, dy, gx;
   std::optional<Kept> kept;
+  std::optional<cenote::Plan<Op, T>> plan;
 
   Pooling(const Op& which, const Problem& p)
       : op(which), problem(p), geometry(resolved(p)), exec{.threads = p.threads, .executor = nullptr}, x(in(p.x)),
@@ -66,7 +67,7 @@ struct Pooling final : Job {
     for (int a = 0; a < p.rank; ++a)
       if (geometry.out()[a] != p.out[a])
         throw std::runtime_error("the list and the geometry disagree about the output");
-    if (p.verb == Verb::forward_planned) throw std::runtime_error("cenote has no kept plan yet");
+    if (p.verb == Verb::forward_planned) plan.emplace(op, geometry, exec);
     if (p.verb == Verb::vjp) kept.emplace(cenote::linearize<T>(op, geometry, x, y, exec));
   }
 
@@ -80,7 +81,7 @@ struct Pooling final : Job {
       case Verb::vjp: return kept->pull(gy, gx);
       case Verb::vjp_from_input: return cenote::vjp<T>(op, geometry, x, gy, gx, exec);
       case Verb::jvp: return cenote::forward_and_jvp<T>(op, geometry, x, dx, y, dy, exec);
-      case Verb::forward_planned:  // PLACE FOR THE PLAN: run it here; the constructor makes it instead of throwing
+      case Verb::forward_planned: return plan->forward(x.data(), y.data());
       case Verb::copy: return;
     }
   }

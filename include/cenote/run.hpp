@@ -3,6 +3,8 @@
 // definition in this header's includes.
 #pragma once
 
+#include <memory>
+
 #include "cenote/execution.hpp"
 #include "cenote/linearize.hpp"
 
@@ -25,6 +27,19 @@ void vjp(const Op& op, const Geometry& g, const View<const T>& x, const View<con
 template <class T, class Op>
 Winners winners(const Op& op, const Geometry& g, const View<const T>& x, const Execution& exec,
                 std::string_view caller);
+// A forward call that is made many times: what depends on geometry and layout alone has been done.
+template <class T>
+class Prepared {
+ public:
+  Prepared() = default;
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+  virtual ~Prepared() = default;
+  virtual void forward(const T* x, T* y) const = 0;
+};
+template <class T, class Op>
+std::unique_ptr<const Prepared<T>> prepare(const Op& op, const Geometry& g, const Dims& x_strides,
+                                           const Dims& y_strides, const Execution& exec);
 // The derivative of a selection whose winners are known. The arguments have been checked.
 template <class T>
 void push(const Geometry& g, const Winners& winners, const View<const T>& dx, const View<T>& dy, const Execution& exec);
@@ -196,5 +211,70 @@ auto linearize(const Op& op, const Geometry& g, const std::type_identity_t<View<
   forward<T>(op, g, x, y, exec, caller);
   return Result(op, g, x, caller, {exec});
 }
+
+// y = f(x), many times, on arrays of one layout: arguments are checked and loops are planned once. A call allocates
+// nothing on the calling thread once it has been made there, and may be made from several threads.
+template <class Op, class T>
+  requires OperatorOn<Op, T>
+class Plan {
+ public:
+  // Of row-major arrays.
+  Plan(const Op& op, const Geometry& g, const Execution& exec = {})
+      : Plan(op, g, row_major(g.in()), row_major(g.out()), exec) {}
+  Plan(const Op& op, const Geometry& g, const Dims& x_strides, const Dims& y_strides, const Execution& exec = {})
+      : op_(op), g_(g), x_strides_(x_strides), y_strides_(y_strides) {
+    static constexpr std::string_view caller = "Plan";
+    spec::detail::check_operator(caller, op);
+    spec::detail::check_rank(caller, "x_strides", x_strides, g.in());
+    spec::detail::check_rank(caller, "y_strides", y_strides, g.out());
+    if (!detail::has_distinct_elements(g.out(), y_strides)) raise({Rule::output_overlaps, "y_strides"}, caller);
+    x_ = extent_of(g.in(), x_strides);
+    y_ = extent_of(g.out(), y_strides);
+#if defined(CENOTE_COMPILED)
+    if constexpr (detail::compiled_for<T, Op>) prepared_ = compiled::prepare<T>(op, g, x_strides, y_strides, exec);
+#endif
+    if constexpr (!detail::compiled_for<T, Op>) (void)exec;
+  }
+
+  [[nodiscard]] const Geometry& geometry() const { return g_; }
+
+  // x and y point to the first elements of arrays with the geometry's sizes and the plan's strides.
+  void forward(const T* x, T* y) const {
+    const auto at = [](const T* p, Index offset) {
+      return reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(offset) * sizeof(T);
+    };
+    if (x_.size > 0 && y_.size > 0 && at(x, x_.low) < at(y, y_.low + y_.size) &&
+        at(y, y_.low) < at(x, x_.low + x_.size))
+      raise({Rule::output_aliases, "y"}, "Plan::forward");
+#if defined(CENOTE_COMPILED)
+    if constexpr (detail::compiled_for<T, Op>) return prepared_->forward(x, y);
+#endif
+    spec::forward<T>(op_, g_, View<const T>(x, g_.in(), x_strides_), View<T>(y, g_.out(), y_strides_), "Plan::forward");
+  }
+
+ private:
+  // Where an array lies around its first element.
+  struct Extent {
+    Index low = 0, size = 0;
+  };
+  static Extent extent_of(const Dims& dims, const Dims& strides) {
+    Extent extent{0, 1};
+    for (int a = 0; a < dims.rank; ++a) {
+      if (dims[a] == 0) return {};
+      const Index reach = (dims[a] - 1) * strides[a];
+      if (reach < 0) extent.low += reach;
+      extent.size += reach < 0 ? -reach : reach;
+    }
+    return extent;
+  }
+
+  Op op_;
+  Geometry g_;
+  Dims x_strides_, y_strides_;
+  Extent x_{}, y_{};
+#if defined(CENOTE_COMPILED)
+  std::shared_ptr<const compiled::Prepared<T>> prepared_;
+#endif
+};
 
 }  // namespace cenote

@@ -38,6 +38,11 @@ constexpr void check_shape(std::string_view caller, const char* argument, const 
   if (!(got == expected)) raise_mismatch(caller, argument, got, expected);
 }
 
+// Strides, one per axis.
+constexpr void check_rank(std::string_view caller, const char* argument, const Dims& got, const Dims& expected) {
+  if (got.rank != expected.rank) raise_mismatch(caller, argument, got, expected);
+}
+
 template <class Op>
 constexpr void check_operator(std::string_view caller, const Op& op) {
   if (const auto problem = op.problem()) raise(*problem, caller);

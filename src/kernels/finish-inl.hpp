@@ -35,6 +35,40 @@ HWY_INLINE void EachEmpty(const RowShape& row, F&& clear) {
 template <class S>
 struct Finish;
 
+// Where a row of results goes, if it can be written vector by vector; null where there is nothing to write.
+template <class Raw>
+struct RowTarget {
+  Raw* out[2] = {nullptr, nullptr};
+  std::uint8_t* winners = nullptr;
+};
+
+// Stores the first `count` lanes of a vector: all if they are more, none if they are less than one.
+template <class D>
+HWY_INLINE void StoreSome(hn::VFromD<D> v, D d, hn::TFromD<D>* to, Index count) {
+  if (count >= static_cast<Index>(hn::MaxLanes(d))) return hn::StoreU(v, d, to);
+  if (count <= 0) return;
+#if HWY_TARGET <= HWY_AVX3
+  hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(count)), d, to);
+#else
+  HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];
+  hn::Store(v, d, lanes);
+  std::memcpy(to, lanes, static_cast<std::size_t>(count) * sizeof(hn::TFromD<D>));
+#endif
+}
+
+// Numbers of winners: as bytes where they go, or in lanes as wide as the values on the way to there.
+template <class DN>
+HWY_INLINE void PutNumbers(DN dn, hn::VFromD<DN> numbers, int bytes, std::uint8_t* to, Index lane, Index count) {
+  using Number = hn::TFromD<DN>;
+  if constexpr (sizeof(Number) > 1) {
+    if (bytes == 1) {
+      const hn::Rebind<std::uint8_t, DN> narrow;
+      return StoreSome(hn::TruncateTo(narrow, numbers), narrow, to + lane, count);
+    }
+  }
+  StoreSome(numbers, dn, reinterpret_cast<Number*>(to) + lane, count);
+}
+
 // Selections: the pieces are the results. The second part of a winner is its number, all ones if there is none.
 template <class S, bool numbered = false>
 struct FinishSelection {
@@ -58,6 +92,20 @@ struct FinishSelection {
   static Place Output(int i, const RowShape& row, const typename S::Lane* states, const Raw*) {
     return {states + i * row.width, S::parts * row.width};
   }
+
+  void Begin(const RowShape&, double*) {}
+  static Index Numbers(Index) { return 0; }
+  HWY_INLINE void Put(const plan::Plan& plan, const typename S::V (&acc)[S::parts], Index lane, Index, Index lanes,
+                      const RowTarget<Raw>& target) const {
+    const typename S::D d;
+    if (target.out[0] != nullptr) StoreSome(acc[0], d, target.out[0] + lane, lanes - lane);
+    if constexpr (numbered) {
+      const hn::RebindToUnsigned<typename S::D> dn;
+      PutNumbers(dn, hn::BitCast(dn, acc[1]), plan.winner_bytes, target.winners, lane, lanes - lane);
+    } else if constexpr (S::parts == 2) {
+      StoreSome(acc[1], d, target.out[1] + lane, lanes - lane);
+    }
+  }
   static constexpr bool winners = numbered;
 };
 template <class T, bool largest>
@@ -73,31 +121,19 @@ struct FinishSum {
   using T = typename S::Scalar;
   using Raw = typename S::Raw;
   using Wide = typename S::Lane;
+  using V = typename S::V;
   static constexpr bool winners = false;
 
-  // `numbers` is scratch for one number per column, kept between the rows of a task.
   void Row(const RowShape& row, const Wide* states, Raw* out, double* numbers) {
-    const plan::Formula& formula = row.plan->formula;
-    numbers_ = numbers;
-    const Index outer = formula.divisor.kind == Divisor::Kind::real ? row.outer_real : row.outer_padded;
-    if (formula.mean && formula.divisor.kind != Divisor::Kind::fixed && outer != outer_) {
-      outer_ = outer;
-      Divide(row);
-    }
-    const bool varies = formula.mean && formula.divisor.kind != Divisor::Kind::fixed && !uniform_;
-    const double number = !formula.mean                                  ? 1.0
-                          : formula.divisor.kind == Divisor::Kind::fixed ? static_cast<double>(formula.divisor.number)
-                                                                         : numbers_[0];
-    if (row.plan->rows) {
-      if (varies)
-        Convert<true>(formula, states, row.width, out, row.columns, numbers_, row.plan->odd);
-      else
-        Convert<false>(formula, states, row.width, out, row.columns, &number, row.plan->odd);
-    } else {
-      for (Index c = 0; c < row.cells; ++c)
-        Convert<false>(formula, states + c * S::parts * row.width, row.width, out + c * row.width, row.width,
-                       varies ? numbers_ + c : &number, row.plan->odd);
-    }
+    Begin(row, numbers);
+    constexpr Index step = vector_lanes<Wide>;
+    const Index lanes = row.plan->rows ? row.columns : row.width;
+    for (Index c = 0; c < (row.plan->rows ? 1 : row.cells); ++c)
+      for (Index l = 0; l < lanes; l += step) {
+        V sum[S::parts];
+        S::Load(sum, states + c * S::parts * row.width + l, row.width, 0, 1);
+        Put(*row.plan, sum, l, c, lanes, {{out + c * row.width, nullptr}, nullptr});
+      }
     EachEmpty(row, [&](Index c) {
       if (row.plan->rows)
         std::memset(out + c, 0, sizeof(Raw));
@@ -111,59 +147,94 @@ struct FinishSum {
   };
   static Place Output(int, const RowShape& row, const Wide*, const Raw* out) { return {out, row.width}; }
 
- private:
-  // The number of taps of every column, for the present row.
-  void Divide(const RowShape& row) {
-    uniform_ = true;
-    for (Index c = 0; c < row.columns; ++c) {
-      const plan::Taps& taps = row.taps(c);
-      const Index along = row.plan->formula.divisor.kind == Divisor::Kind::real ? taps.count : taps.padded;
-      numbers_[c] = static_cast<double>(HWY_MAX(Index{1}, outer_ * along));  // empty windows divide by anything
-      uniform_ = uniform_ && numbers_[c] == numbers_[0];
+  // What the windows of a row divide by. `numbers` is scratch that is kept between the rows of a task; rows with a few
+  // numbers of taps along the other axes have theirs side by side.
+  void Begin(const RowShape& row, double* numbers) {
+    const plan::Formula& formula = row.plan->formula;
+    numbers_ = numbers;
+    by_rows_ = row.plan->rows;
+    if (!formula.mean || formula.divisor.kind == Divisor::Kind::fixed) {
+      number_ = By(formula, formula.mean ? static_cast<double>(formula.divisor.number) : 1.0);
+      varies_ = false;
+      return;
     }
+    const Index outer = formula.divisor.kind == Divisor::Kind::real ? row.outer_real : row.outer_padded;
+    Slot& slot = slots_[static_cast<std::size_t>(outer) % slots];
+    numbers_ = numbers + static_cast<std::size_t>(outer) % slots * static_cast<std::size_t>(RowNumbers(row.columns));
+    if (slot.outer != outer) {
+      slot = {outer, false};
+      for (Index c = 0; c < row.columns; ++c) {
+        const plan::Taps& taps = row.taps(c);
+        const Index along = formula.divisor.kind == Divisor::Kind::real ? taps.count : taps.padded;
+        numbers_[c] = By(formula, static_cast<double>(HWY_MAX(Index{1}, outer * along)));  // empty: anything
+        slot.varies = slot.varies || numbers_[c] != numbers_[0];
+      }
+    }
+    varies_ = slot.varies;
+    number_ = numbers_[0];
   }
+  // Numbers that rows of so many columns need.
+  static constexpr Index slots = 4;
+  static Index RowNumbers(Index columns) { return columns + vector_lanes<double>; }
+  static Index Numbers(Index columns) { return slots * RowNumbers(columns); }
 
-  // `numbers` has one divisor per lane, or one for all. Whole vectors may be written behind the last lane.
-  template <bool per_lane>
-  static HWY_INLINE void Convert(const plan::Formula& formula, const Wide* sums, Index pitch, Raw* out, Index lanes,
-                                 const double* numbers, [[maybe_unused]] std::atomic<bool>* odd) {
-    const auto number = [&](Index l) { return per_lane ? numbers[l] : numbers[0]; };
+  // One vector of results, from lane `lane` of cell `cell` on.
+  HWY_INLINE void Put(const plan::Plan& plan, const V (&acc)[S::parts], Index lane, Index cell, Index lanes,
+                      const RowTarget<Raw>& target) const {
+    const plan::Formula& formula = plan.formula;
+    Raw* out = target.out[0] + lane;
+    const auto number = [&](Index l) { return !varies_ ? number_ : by_rows_ ? numbers_[lane + l] : numbers_[cell]; };
     if constexpr (std::is_floating_point_v<T>) {
       const hn::ScalableTag<double> d;
-      const auto scale = hn::Set(d, formula.scale);
-      const auto all = hn::Set(d, numbers[0]);
-      const auto factor = hn::Div(scale, all);
-      for (Index l = 0; l < lanes; l += vector_lanes<double>) {
-        auto sum = hn::Add(hn::LoadU(d, sums + l), hn::Zero(d));  // -0 becomes +0 (A5)
-        if constexpr (std::is_same_v<T, float>) {
-          const hn::Rebind<float, decltype(d)> df;
-          const auto by = per_lane ? hn::Div(scale, hn::LoadU(d, numbers + l)) : factor;
-          auto result = hn::Mul(sum, by);
-          if (!formula.mean) result = hn::Add(result, hn::Zero(d));  // a sum has no -0, whatever its scale
-          hn::StoreU(hn::DemoteTo(df, result), df, out + l);
-        } else {
-          if constexpr (S::parts == 2)  // an infinite sum has lost nothing that could be added
-            sum = hn::IfThenElse(hn::IsFinite(sum), hn::Add(sum, hn::LoadU(d, sums + pitch + l)), sum);
-          auto mean = hn::Mul(hn::Div(sum, per_lane ? hn::LoadU(d, numbers + l) : all), scale);
-          if (!formula.mean) mean = hn::Add(mean, hn::Zero(d));
-          hn::StoreU(mean, d, out + l);
-          if (!hn::AllTrue(d, hn::IsFinite(mean)) && odd != nullptr) odd->store(true, std::memory_order_relaxed);
-        }
+      const V by = !varies_   ? hn::Set(d, number_)
+                   : by_rows_ ? hn::LoadU(d, numbers_ + lane)
+                              : hn::Set(d, numbers_[cell]);
+      V sum = hn::Add(acc[0], hn::Zero(d));  // -0 becomes +0 (A5)
+      if constexpr (std::is_same_v<T, float>) {
+        const hn::Rebind<float, decltype(d)> df;
+        V result = hn::Mul(sum, by);
+        if (!formula.mean) result = hn::Add(result, hn::Zero(d));  // a sum has no -0, whatever its scale
+        StoreSome(hn::DemoteTo(df, result), df, out, lanes - lane);
+      } else {
+        if constexpr (S::parts == 2)  // an infinite sum has lost nothing that could be added
+          sum = hn::IfThenElse(hn::IsFinite(sum), hn::Add(sum, acc[1]), sum);
+        V mean = hn::Mul(hn::Div(sum, by), hn::Set(d, formula.scale));
+        if (!formula.mean) mean = hn::Add(mean, hn::Zero(d));
+        StoreSome(mean, d, out, lanes - lane);
+        // What stands behind the last lane may be odd for no reason; the definition then finds nothing to mend.
+        if (!hn::AllTrue(d, hn::IsFinite(mean)) && plan.odd != nullptr)
+          plan.odd->store(true, std::memory_order_relaxed);
       }
-    } else if constexpr (Half<T>) {
-      const double zero = formula.mean ? -0.0 : 0.0;  // x + -0.0 is x
-      for (Index l = 0; l < lanes; ++l) out[l] = T((sums[l] + 0.0) * (formula.scale / number(l)) + zero).bits;
     } else {
-      for (Index l = 0; l < lanes; ++l) {
-        IntegerSum<T> sum;
-        sum.sum = static_cast<decltype(sum.sum)>(sums[l]);
-        out[l] = formula.mean ? sum.mean(static_cast<Index>(number(l))) : sum.total();
+      constexpr Index n = vector_lanes<Wide>;
+      HWY_ALIGN Wide sums[n];
+      hn::Store(acc[0], typename S::D(), sums);
+      for (Index l = 0; l < HWY_MIN(n, lanes - lane); ++l) {
+        if constexpr (Half<T>) {
+          const double zero = formula.mean ? -0.0 : 0.0;  // x + -0.0 is x
+          out[l] = T((sums[l] + 0.0) * number(l) + zero).bits;
+        } else {
+          IntegerSum<T> sum;
+          sum.sum = static_cast<decltype(sum.sum)>(sums[l]);
+          out[l] = formula.mean ? sum.mean(static_cast<Index>(number(l))) : sum.total();
+        }
       }
     }
   }
 
-  Index outer_ = -1;
-  bool uniform_ = true;
+ private:
+  // Sums in a wider type are multiplied, others divided.
+  static double By(const plan::Formula& formula, double number) {
+    return std::is_same_v<T, float> || Half<T> ? formula.scale / number : number;
+  }
+
+  struct Slot {
+    Index outer = -1;
+    bool varies = false;
+  };
+  std::array<Slot, slots> slots_{};
+  bool varies_ = false, by_rows_ = false;
+  double number_ = 1;
   double* numbers_ = nullptr;
 };
 template <class T, bool weighted>

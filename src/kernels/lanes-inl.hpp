@@ -82,7 +82,11 @@ HWY_NOINLINE void LoadTransposed(const T* const* pointers, Index cells, T* tile,
       for (Index l = 0; l < lanes; ++l) tile[c * pitch + l] = pointers[l][c];
     return;
   }
+  // The lanes behind these are asked for ahead of their turn: so many short rows are more than the hardware follows.
+  const Index ahead = pointers[lanes - 1] - pointers[0] + (pointers[1] - pointers[0]);
   for (Index c = 0; c < cells; c += side) {
+    if (c % (64 / Index{sizeof(T)}) == 0)
+      for (Index l = 0; l < lanes; ++l) hwy::Prefetch(pointers[l] + c + ahead);
     if (c + side > cells) c = cells - side;  // the last square overlaps the one before
     hn::VFromD<decltype(d)> rows[side];
     HWY_UNROLL(16)

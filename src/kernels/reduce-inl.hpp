@@ -10,92 +10,12 @@
 
 #include "kernels/finish-inl.hpp"
 #include "kernels/passes-inl.hpp"
-#include "kernels/rows-inl.hpp"
+#include "kernels/stream-inl.hpp"
+#include "kernels/task-inl.hpp"
 #include "plan/scratch.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
-
-// The outputs of a task along each axis, and the positions they need.
-struct Block {
-  std::array<Index, max_rank> begin, end, origin, limit;
-};
-
-inline Block BlockOf(const plan::Plan& plan, Index number) {
-  Block block{};
-  for (int a = plan.rank - 1; a >= 0; --a) {
-    const auto i = static_cast<std::size_t>(a);
-    const PooledAxis& axis = plan.axes[i];
-    block.begin[i] = number % axis.blocks * axis.outputs_per_block;
-    block.end[i] = HWY_MIN(axis.out, block.begin[i] + axis.outputs_per_block);
-    number /= axis.blocks;
-    const plan::Span needed = plan::positions_of(axis, block.begin[i], block.end[i]);
-    block.origin[i] = needed.begin;
-    block.limit[i] = needed.end;
-  }
-  return block;
-}
-
-// The lanes of a task: which they are, and where each operand has them.
-struct Lanes {
-  Index count = 1;  // real ones
-  Index own = 0;    // those from here on are this group's to write; the ones before belong to the group before
-  Index width = 1;  // of the tile: whole vectors; the surplus repeats the last lane
-  std::array<Index, max_rank> first{};
-
-  // Groups of `width` lanes; each holds lanes of one index of the outer lane axes if an operand reads whole vectors of
-  // them. In rows mode a group is one lane.
-  static Index Groups(const plan::Plan& plan, Index width) {
-    if (plan.rows) return plan.lanes.count;
-    if (!plan::reads_vectors(plan)) return (plan.lanes.count + width - 1) / width;
-    const Index last = plan.lanes.sizes[static_cast<std::size_t>(plan.lanes.rank - 1)];
-    return plan.lanes.count / last * ((last + width - 1) / width);
-  }
-  static Lanes OfGroup(const plan::Plan& plan, Index tile_width, Index group) {
-    const plan::LaneBox& box = plan.lanes;
-    Lanes lanes;
-    Index flat = group;
-    if (!plan.rows) {
-      lanes.width = tile_width;
-      if (plan::reads_vectors(plan)) {
-        const Index last = box.sizes[static_cast<std::size_t>(box.rank - 1)];
-        const Index chunks = (last + tile_width - 1) / tile_width;
-        const Index own = group % chunks * tile_width;
-        const Index start = HWY_MAX(Index{0}, HWY_MIN(own, last - tile_width));  // the last chunk reads part of another
-        lanes.count = HWY_MIN(tile_width, last);
-        lanes.own = own - start;
-        flat = group / chunks * last + start;
-      } else {
-        flat = group * tile_width;
-        lanes.count = HWY_MIN(tile_width, box.count - flat);
-      }
-    }
-    for (int a = box.rank - 1; a >= 0; --a) {
-      lanes.first[static_cast<std::size_t>(a)] = flat % box.sizes[static_cast<std::size_t>(a)];
-      flat /= box.sizes[static_cast<std::size_t>(a)];
-    }
-    return lanes;
-  }
-
-  // The offset of each lane in an operand.
-  void Offsets(const plan::LaneBox& box, const plan::Operand& operand, Index* offsets) const {
-    std::array<Index, max_rank> at = first;
-    Index offset = 0;
-    for (int a = 0; a < box.rank; ++a)
-      offset += at[static_cast<std::size_t>(a)] * operand.lanes[static_cast<std::size_t>(a)];
-    for (Index lane = 0; lane < width; ++lane) {
-      offsets[lane] = offset;
-      if (lane + 1 >= count) continue;
-      for (int a = box.rank - 1; a >= 0; --a) {
-        const auto i = static_cast<std::size_t>(a);
-        offset += operand.lanes[i];
-        if (++at[i] < box.sizes[i]) break;
-        offset -= box.sizes[i] * operand.lanes[i];
-        at[i] = 0;
-      }
-    }
-  }
-};
 
 // Cells of a row of the last axis into the tile: tile[cell * pitch + lane].
 template <class Raw>
@@ -213,16 +133,17 @@ class Reduction {
   using Lane = typename S::Lane;
 
   static Index width_of(const plan::Plan& plan) { return plan.vectors * vector_lanes<Raw>; }
-  static Index blocks_of(const plan::Plan& plan) {
-    Index blocks = 1;
-    for (int a = 0; a < plan.rank; ++a) blocks *= plan.axes[static_cast<std::size_t>(a)].blocks;
-    return blocks;
+  static Index Tasks(const plan::Plan& plan) {
+    if constexpr (!S::lifts)
+      if (plan.streams) return Stream<S>::Tasks(plan);
+    return Lanes::Groups(plan, width_of(plan)) * BlocksOf(plan);
   }
-  static Index Tasks(const plan::Plan& plan) { return Lanes::Groups(plan, width_of(plan)) * blocks_of(plan); }
 
   static void Run(const plan::Plan& plan, Index task) {
+    if constexpr (!S::lifts)
+      if (plan.streams) return Stream<S>::Run(plan, task);
     Reduction reduction(plan);
-    const Index blocks = blocks_of(plan);
+    const Index blocks = BlocksOf(plan);
     reduction.block_ = BlockOf(plan, task % blocks);
     reduction.SetLanes(task / blocks);
     if (plan.rows)
@@ -317,7 +238,7 @@ class Reduction {
     auto other = scratch.Ask<Lane>(MiddleLanes(row_lanes));
     auto scan = scratch.Ask<Lane>(ScanNeed());
     auto finished = scratch.Ask<Raw>(2 * columns * width);
-    auto numbers = scratch.Ask<double>(columns);
+    auto numbers = scratch.Ask<double>(Finish<S>::Numbers(columns));
     scratch.Take();
 
     const PassShape shape = ShapeOf(last_, (S::lifts ? S::parts : S::inputs) * width, S::parts * width, 1, width);
@@ -377,20 +298,18 @@ class Reduction {
     if (width * Index{sizeof(Lane)} % 512 == 0) width += vector_lanes<Raw>;  // rows must not meet in the cache's sets
     const Index rows = RowCount();
     const Index row_lanes = S::parts * width;
-    const PooledAxis& axis = plan_.axes[last_];
     const Index vectors = (rows + vector_lanes<Raw> - 1) / vector_lanes<Raw>;
-    const bool phases = axis.phases;
-    const Index batch = phases ? 8 : HWY_MIN(Index{4}, vectors) * vector_lanes<Raw>;
+    const Index batch = HWY_MIN(Index{4}, vectors) * vector_lanes<Raw>;
     const Index cells = positions(last_);
     plan::Scratch scratch;
-    auto padded = scratch.Ask<Raw>(phases ? batch * S::inputs * PhaseLength<Raw>(axis) : batch * S::inputs * cells);
+    auto padded = scratch.Ask<Raw>(batch * S::inputs * cells);
     auto lifted = scratch.Ask<Lane>(S::lifts ? batch * S::parts * cells : 0);
-    auto reduced = scratch.Ask<Lane>(phases ? 0 : batch * S::parts * columns);
+    auto reduced = scratch.Ask<Lane>(batch * S::parts * columns);
     auto tile = scratch.Ask<Lane>(HWY_MAX(rows * row_lanes, MiddleLanes(row_lanes)));  // passes go to and fro
     auto other = scratch.Ask<Lane>(MiddleLanes(row_lanes));
     auto scan = scratch.Ask<Lane>(ScanNeed());
     auto finished = scratch.Ask<Raw>(2 * width);
-    auto numbers = scratch.Ask<double>(width);
+    auto numbers = scratch.Ask<double>(Finish<S>::Numbers(columns));
     scratch.Take();
 
     RowWalk walk(*this);
@@ -401,41 +320,27 @@ class Reduction {
       for (Index r = 0; r < batch; ++r) {  // surplus rows repeat the last one
         for (int i = 0; i < S::inputs; ++i)
           sources[i][r] = r < now ? static_cast<const Raw*>(plan_.inputs[static_cast<std::size_t>(i)].data) +
-                                        in_offsets_[i][0] + walk.offset[i] - (phases ? block_.origin[last_] : 0)
+                                        in_offsets_[i][0] + walk.offset[i]
                                   : sources[i][r - 1];
         targets[r] = scratch.At(tile) + (done + HWY_MIN(r, now - 1)) * row_lanes;
         if (r < now) walk.Next();
       }
-      if (phases) {
-        if constexpr (!S::lifts) {
-          const Index pitch = PhasePitch<Raw>(axis);
-          const Index length = PhaseLength<Raw>(axis);
-          for (int i = 0; i < S::inputs; ++i)
-            FillPhases<Raw, S::repeats>(axis, block_.begin[last_], block_.end[last_], sources[i], now, pitch,
-                                        scratch.At(padded) + i * length, S::inputs * length);
-          ReducePhases<S>(axis, scratch.At(padded), pitch, targets, now, width);
-          if constexpr (Finish<S>::winners)
-            for (Index r = 0; r < now; ++r)
-              ClampNumbers<S>(axis, block_.begin[last_], block_.end[last_], targets[r], width);
-        }
+      Raw* raw = scratch.At(padded);
+      Lane* to = scratch.At(reduced);
+      for (int i = 0; i < S::inputs; ++i)
+        for (Index l = 0; l < batch; l += vector_lanes<Raw>)
+          LoadTransposed<Raw>(sources[i] + l, cells, raw + i * batch + l, S::inputs * batch);
+      if constexpr (S::lifts) {
+        S::Lift(plan_.formula, raw, scratch.At(lifted), cells, batch);
+        Pass<S, false>(ShapeOf(last_, S::parts * batch, S::parts * batch, 1, batch), scratch.At(lifted), to,
+                       scratch.At(scan));
       } else {
-        Raw* raw = scratch.At(padded);
-        Lane* to = scratch.At(reduced);
-        for (int i = 0; i < S::inputs; ++i)
-          for (Index l = 0; l < batch; l += vector_lanes<Raw>)
-            LoadTransposed<Raw>(sources[i] + l, cells, raw + i * batch + l, S::inputs * batch);
-        if constexpr (S::lifts) {
-          S::Lift(plan_.formula, raw, scratch.At(lifted), cells, batch);
-          Pass<S, false>(ShapeOf(last_, S::parts * batch, S::parts * batch, 1, batch), scratch.At(lifted), to,
-                         scratch.At(scan));
-        } else {
-          Pass<S, true>(ShapeOf(last_, S::inputs * batch, S::parts * batch, 1, batch), raw, to, scratch.At(scan));
-        }
-        for (int part = 0; part < S::parts; ++part) {
-          for (Index l = 0; l < now; l += vector_lanes<Lane>)
-            StoreTransposed<Lane>(to + part * batch + l, S::parts * batch, columns, targets + l);
-          for (Index r = 0; r < batch; ++r) targets[r] += width;
-        }
+        Pass<S, true>(ShapeOf(last_, S::inputs * batch, S::parts * batch, 1, batch), raw, to, scratch.At(scan));
+      }
+      for (int part = 0; part < S::parts; ++part) {
+        for (Index l = 0; l < now; l += vector_lanes<Lane>)
+          StoreTransposed<Lane>(to + part * batch + l, S::parts * batch, columns, targets + l);
+        for (Index r = 0; r < batch; ++r) targets[r] += width;
       }
     }
     if (WritesInPlace(columns))

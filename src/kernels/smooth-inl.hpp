@@ -294,6 +294,7 @@ struct Finish<PowerSumState<T, pairs, tangent>> {
   using S = PowerSumState<T, pairs, tangent>;
   using Raw = typename S::Raw;
   static constexpr bool winners = false;
+  static Index Numbers(Index) { return 0; }
   struct Place {
     const Raw* base;
     Index pitch;

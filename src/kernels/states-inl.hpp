@@ -2,6 +2,9 @@
 // vectors and three ways in and out:
 //   First   one tap from the input          Load / Store   a piece from or to a tile
 //   Merge   acc = (acc, later)              MergeBefore    acc = (earlier, acc)
+//   Tap     one tap from registers          Bound          numbers of taps that exist
+// `common` states deserve loops of their own for the most usual windows, at the price of their compilation.
+// A vector of the input may fill several vectors of states; `group` says which of them.
 // Every merge keeps the order of taps, so that the first maximum and the last NaN win whatever the tree (M2, M3).
 #if defined(CENOTE_KERNELS_STATES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_KERNELS_STATES_INL_HPP
@@ -53,10 +56,13 @@ struct Order {
   }
 
   static HWY_INLINE V Best(V later, V earlier) {
-    if constexpr (std::is_integral_v<T>)
-      return largest ? hn::Max(later, earlier) : hn::Min(later, earlier);
-    else
-      return hn::IfThenElse(Takes(later, earlier), later, earlier);
+    if constexpr (std::is_integral_v<T>) return largest ? hn::Max(later, earlier) : hn::Min(later, earlier);
+#if HWY_ARCH_X86
+    // The instructions return their second operand if the two are equal or one is NaN.
+    if constexpr (std::is_floating_point_v<T>)
+      return hn::IfThenElse(hn::IsNaN(later), later, largest ? hn::Max(later, earlier) : hn::Min(later, earlier));
+#endif
+    return hn::IfThenElse(Takes(later, earlier), later, earlier);
   }
 };
 
@@ -69,9 +75,12 @@ struct ExtremeState {
   using D = hn::ScalableTag<Lane>;
   using V = hn::VFromD<D>;
   static constexpr int parts = 1, inputs = 1;
-  static constexpr bool lifts = false, repeats = true, weighted = false, plain = true;
+  static constexpr bool lifts = false, repeats = true, weighted = false, plain = true,
+                        common = largest && (std::is_floating_point_v<T> || sizeof(T) == 1);
 
   static HWY_INLINE void First(V (&s)[1], const Raw* p, Index, Index, double) { s[0] = hn::LoadU(D(), p); }
+  static HWY_INLINE void Tap(V (&s)[1], const V (&raw)[1], Index, int) { s[0] = raw[0]; }
+  static HWY_INLINE void Bound(V (&)[1], const Bits<Lane>*, const Bits<Lane>*) {}
   static HWY_INLINE void Load(V (&s)[1], const Lane* p, Index, Index, double) { s[0] = hn::LoadU(D(), p); }
   static HWY_INLINE void Store(const V (&s)[1], Lane* p, Index) { hn::StoreU(s[0], D(), p); }
   static HWY_INLINE void Merge(V (&acc)[1], const V (&later)[1]) { acc[0] = Order<T, largest>::Best(later[0], acc[0]); }
@@ -92,7 +101,8 @@ struct WinnerState {
   using DN = hn::RebindToUnsigned<D>;
   using Number = hn::TFromD<DN>;
   static constexpr int parts = 2, inputs = 1;
-  static constexpr bool lifts = false, repeats = true, weighted = false, plain = false;
+  static constexpr bool lifts = false, repeats = true, weighted = false, plain = false,
+                        common = largest && (std::is_floating_point_v<T> || sizeof(T) == 1);
 
   static HWY_INLINE V numbers(Index number) { return hn::BitCast(D(), hn::Set(DN(), static_cast<Number>(number))); }
   static HWY_INLINE V plus(V v, Index number) {
@@ -101,6 +111,14 @@ struct WinnerState {
   static HWY_INLINE void First(V (&s)[2], const Raw* p, Index, Index number, double) {
     s[0] = hn::LoadU(D(), p);
     s[1] = numbers(number);
+  }
+  static HWY_INLINE void Tap(V (&s)[2], const V (&raw)[1], Index number, int) {
+    s[0] = raw[0];
+    s[1] = numbers(number);
+  }
+  static HWY_INLINE void Bound(V (&s)[2], const Number* first, const Number* last) {
+    const auto bounded = hn::Min(hn::Max(hn::BitCast(DN(), s[1]), hn::LoadU(DN(), first)), hn::LoadU(DN(), last));
+    s[1] = hn::BitCast(D(), bounded);
   }
   static HWY_INLINE void Load(V (&s)[2], const Lane* p, Index pitch, Index number, double) {
     s[0] = hn::LoadU(D(), p);
@@ -132,9 +150,15 @@ struct TangentState {
   using D = hn::ScalableTag<Lane>;
   using V = hn::VFromD<D>;
   static constexpr int parts = 2, inputs = 2;
-  static constexpr bool lifts = false, repeats = true, weighted = false, plain = true;
+  static constexpr bool lifts = false, repeats = true, weighted = false, plain = true,
+                        common = largest && (std::is_floating_point_v<T> || sizeof(T) == 1);
 
   static HWY_INLINE void First(V (&s)[2], const Raw* p, Index pitch, Index, double) { Load(s, p, pitch, 0, 1); }
+  static HWY_INLINE void Tap(V (&s)[2], const V (&raw)[2], Index, int) {
+    s[0] = raw[0];
+    s[1] = raw[1];
+  }
+  static HWY_INLINE void Bound(V (&)[2], const Bits<Lane>*, const Bits<Lane>*) {}
   static HWY_INLINE void Load(V (&s)[2], const Lane* p, Index pitch, Index, double) {
     s[0] = hn::LoadU(D(), p);
     s[1] = hn::LoadU(D(), p + pitch);
@@ -180,6 +204,23 @@ HWY_INLINE hn::VFromD<D> LoadWide(D d, const Lane<T>* p) {
   }
 }
 
+// Group number `group` of a vector, in wider lanes.
+template <class T, class D, class VR>
+HWY_INLINE hn::VFromD<D> WideGroup(D d, VR raw, int group) {
+  using L = Lane<T>;
+  if constexpr (std::is_same_v<L, hn::TFromD<D>>) {
+    return raw;
+  } else if constexpr (2 * sizeof(L) == sizeof(hn::TFromD<D>) && !Half<T>) {
+    const hn::Rebind<L, D> half;
+    return hn::PromoteTo(d, group == 0 ? hn::LowerHalf(half, raw) : hn::UpperHalf(half, raw));
+  } else {
+    const hn::ScalableTag<L> whole;
+    HWY_ALIGN L lanes[hn::MaxLanes(whole)];
+    hn::Store(raw, whole, lanes);
+    return LoadWide<T>(d, lanes + static_cast<std::size_t>(group) * hn::MaxLanes(d));
+  }
+}
+
 // The sum of taps. `weigh` multiplies each tap by a number of its position first.
 template <class T, bool weigh>
 struct SumState {
@@ -189,12 +230,19 @@ struct SumState {
   using D = hn::ScalableTag<Lane>;
   using V = hn::VFromD<D>;
   static constexpr int parts = 1, inputs = 1;
-  static constexpr bool lifts = false, repeats = false, weighted = weigh, plain = std::is_same_v<T, double> && !weigh;
+  static constexpr bool lifts = false, repeats = false, weighted = weigh, plain = std::is_same_v<T, double> && !weigh,
+                        common = std::is_floating_point_v<T> && !weigh;
 
   static HWY_INLINE void First(V (&s)[1], const Raw* p, Index, Index, double weight) {
     s[0] = LoadWide<T>(D(), p);
     if constexpr (weighted) s[0] = hn::Mul(s[0], hn::Set(D(), static_cast<Lane>(weight)));
   }
+  template <class VR>
+  static HWY_INLINE void Tap(V (&s)[1], const VR (&raw)[1], Index, int group) {
+    s[0] = WideGroup<T>(D(), raw[0], group);
+  }
+  template <class U>
+  static HWY_INLINE void Bound(V (&)[1], const U*, const U*) {}
   static HWY_INLINE void Load(V (&s)[1], const Lane* p, Index, Index, double weight) {
     s[0] = hn::LoadU(D(), p);
     if constexpr (weighted) s[0] = hn::Mul(s[0], hn::Set(D(), static_cast<Lane>(weight)));
@@ -214,13 +262,18 @@ struct CompensatedState {
   using D = hn::ScalableTag<double>;
   using V = hn::VFromD<D>;
   static constexpr int parts = 2, inputs = 1;
-  static constexpr bool lifts = false, repeats = false, weighted = weigh, plain = false;
+  static constexpr bool lifts = false, repeats = false, weighted = weigh, plain = false, common = false;
 
   static HWY_INLINE void First(V (&s)[2], const Raw* p, Index, Index, double weight) {
     s[0] = hn::LoadU(D(), p);
     if constexpr (weighted) s[0] = hn::Mul(s[0], hn::Set(D(), weight));
     s[1] = hn::Zero(D());
   }
+  static HWY_INLINE void Tap(V (&s)[2], const V (&raw)[1], Index, int) {
+    s[0] = raw[0];
+    s[1] = hn::Zero(D());
+  }
+  static HWY_INLINE void Bound(V (&)[2], const std::uint64_t*, const std::uint64_t*) {}
   static HWY_INLINE void Load(V (&s)[2], const Lane* p, Index pitch, Index, double weight) {
     s[0] = hn::LoadU(D(), p);
     s[1] = hn::LoadU(D(), p + pitch);

@@ -61,8 +61,16 @@ Kernels MakeKernels() {
 }
 #endif
 
+// Unsigned integers of 32 and 64 bits are left to the definition: their kernels would cost more to compile than
+// they are used.
+template <class T>
+inline constexpr bool has_kernels = !std::is_same_v<T, std::uint32_t> && !std::is_same_v<T, std::uint64_t>;
+
 const Kernels& KernelTable() {
-  static const Kernels table = MakeKernels<CENOTE_SCALAR>();
+  static const Kernels table = [] {
+    if constexpr (has_kernels<CENOTE_SCALAR>) return MakeKernels<CENOTE_SCALAR>();
+    return Kernels{};
+  }();
   return table;
 }
 

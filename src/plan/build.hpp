@@ -39,6 +39,7 @@ inline void fill_forward(const Axis& axis, PooledAxis& to, Taps* taps) {
   to.kernel = axis.kernel;
   to.stride = axis.stride;
   to.low = axis.padding.low;
+  to.slides = axis.kind == Axis::Kind::sliding;
   for (Index o = 0; o < axis.out; ++o) {
     const AxisWindow window = axis.window(o);
     taps[o] = {window.start, window.real, window.first, window.padded};
@@ -77,6 +78,13 @@ inline void fill_adjoint(const Axis& axis, PooledAxis& to, Taps* taps) {
       if (start > high) continue;
       taps[i] = {start, (high - start) / step + 1, 0, 0};
       to.kernel = std::max(to.kernel, taps[i].count);
+    }
+    if (axis.stride == 1 && to.kernel == axis.kernel) {
+      to.low = (axis.kernel - 1) * axis.dilation - axis.padding.low;
+      to.slides = true;
+    } else if (axis.dilation == 1 && axis.stride > 1 && axis.stride <= 4) {
+      to.low = axis.padding.low;
+      to.spread = axis.stride;
     }
   }
   to.taps = taps;
@@ -131,10 +139,12 @@ struct Request {
   Direction direction = Direction::forward;
   std::array<Array, 2> inputs{}, outputs{};
   Array winner{};
-  Index element = 4;   // bytes of one
-  Index state = 4;     // bytes that a lane carries between passes
-  Index vector = 16;   // bytes of a vector
-  bool lifts = false;  // values are transformed before they are reduced
+  int winner_bytes = 1;
+  Index element = 4;    // bytes of one
+  Index state = 4;      // bytes that a lane carries between passes
+  Index vector = 16;    // bytes of a vector
+  bool lifts = false;   // values are transformed before they are reduced
+  bool common = false;  // kernels have loops of their own for the most usual windows
 };
 
 inline constexpr Index tile_budget = 768 * 1024;  // bytes: well inside the second-level cache
@@ -179,6 +189,8 @@ class Builder {
         fill_forward(g.axis(a), axis, tables_.taps(g.axis(a).out));
       else
         fill_adjoint(g.axis(a), axis, tables_.taps(g.axis(a).in));
+      for (Index o = 0; o < axis.out; ++o)
+        axis.extent = std::max(axis.extent, (axis.taps[o].count - 1) * axis.step + 1);
       find_run(axis);
       choose_algorithm(axis);
       for (Index o = 0; o < axis.out && !plan_.some_empty; ++o) plan_.some_empty = axis.taps[o].count == 0;
@@ -268,12 +280,20 @@ class Builder {
     const bool contiguous = plan_.inputs[0].pooled[at(plan_.rank - 1)] == 1 &&
                             plan_.inputs[0].access == Access::cells &&
                             (plan_.inputs[1].data == nullptr || plan_.inputs[1].pooled[at(plan_.rank - 1)] == 1);
-    last.phases = request_.direction == Direction::forward && last.block == 0 && last.stride <= 4 &&
-                  last.kernel <= 16 && last.weights == nullptr && last.source.kind == Axis::Kind::sliding &&
-                  last.out >= vector && !request_.lifts;
     const bool small = plan_.lanes.count * 2 >= vector && (request_.lifts || cells * request_.vector <= 32 * 1024);
-    plan_.rows = contiguous && !small && last.in >= vector && (last.phases || rows >= vector / 2);
-    if (!plan_.rows) last.phases = false;
+    bool direct = !plan_.some_empty && !request_.lifts;
+    bool weighted = false;
+    for (int a = 0; a < plan_.rank; ++a) {
+      const PooledAxis& axis = plan_.axes[at(a)];
+      weighted = weighted || axis.weights != nullptr;
+      direct = direct && axis.block == 0 && (a == plan_.rank - 1 || axis.extent <= max_extent);
+    }
+    const bool slides =
+        last.slides && last.stride <= (request_.common ? 4 : 2) && last.kernel <= 16 && last.in >= vector;
+    const bool spreads = last.spread > 0 && request_.common && last.source.kernel <= 16;
+    const bool along_row = direct && !weighted && last.out >= vector / 2 && (slides || spreads);
+    plan_.rows = contiguous && !small && (along_row || (last.in >= vector && rows >= vector / 2));
+    plan_.streams = plan_.rows ? along_row : direct && in_place();
     // Several vectors side by side make up for what a task costs, as long as the tile stays small.
     const Index inner = plan_.lanes.sizes[at(plan_.lanes.rank - 1)];
     const Index lanes = reads_vectors(plan_) ? inner : plan_.lanes.count;
@@ -285,6 +305,18 @@ class Builder {
         plan_.vectors *= 2;
   }
 
+  // Every operand has its lanes side by side, and two inputs have theirs in the same places. Winners are bytes.
+  [[nodiscard]] bool in_place() {
+    bool all = plan_.inputs[0].access == Access::lanes;
+    each_operand([&](const Operand& operand, const Array& array) {
+      all = all && (array.strides.rank == 0 || operand.access == Access::lanes);
+    });
+    if (request_.winner.data != nullptr && request_.winner_bytes != 1) return false;
+    for (int a = 0; a < plan_.rank && plan_.inputs[1].data != nullptr; ++a)
+      all = all && plan_.inputs[0].pooled[at(a)] == plan_.inputs[1].pooled[at(a)];
+    return all;
+  }
+
   // Bytes of the tile that a task of the present block sizes works on.
   [[nodiscard]] Index tile() const {
     const int last = plan_.rank - 1;
@@ -293,8 +325,7 @@ class Builder {
     const Index columns = plan_.axes[at(last)].outputs_per_block;
     const Index cells = reach(plan_.axes[at(last)], columns);
     const Index width = plan_.rows ? 1 : plan_.vectors * request_.vector / request_.element;
-    const Index loaded = plan_.rows ? (plan_.axes[at(last)].phases ? 8 : 64) * cells * request_.element
-                                    : cells * width * request_.element;
+    const Index loaded = plan_.rows ? 64 * cells * request_.element : cells * width * request_.element;
     return loaded + rows * columns * width * request_.state;
   }
 
@@ -313,6 +344,23 @@ class Builder {
     return false;
   }
 
+  // A row of pieces stays in the first-level cache; a task has some thousand cells.
+  void stream_blocks() {
+    PooledAxis& last = plan_.axes[at(plan_.rank - 1)];
+    const Index vector = request_.vector / request_.element;
+    const Index inner = std::max(Index{1}, plan_.lanes.sizes[at(plan_.lanes.rank - 1)]);
+    const Index most = plan_.rows ? 4096 : 4096 / std::min(inner, Index{64});
+    if (last.out > 2 * most) {
+      last.outputs_per_block = most;
+      last.blocks = detail::ceil_div(last.out, most);
+    }
+    Index cells = 1;
+    for (int a = 0; a < plan_.rank; ++a) cells *= plan_.axes[at(a)].in;
+    const Index planes = std::clamp(16384 / std::max(Index{1}, cells), Index{1}, std::max(Index{1}, plan_.lanes.count));
+    const Index lanes = std::min(inner, std::max(Index{64}, 16384 / std::max(Index{1}, last.out))) / vector * vector;
+    plan_.together = plan_.rows ? planes : lanes;
+  }
+
   void blocks() {
     Index work = plan_.lanes.count;
     for (int a = 0; a < plan_.rank; ++a) {
@@ -321,9 +369,14 @@ class Builder {
       axis.blocks = 1;
       work *= axis.in;
     }
-    while (tile() > tile_budget && split(3)) {}
-    while (tile() > 16 * tile_budget && split(0)) {}
-    const Index groups = plan_.rows
+    if (plan_.streams) {
+      stream_blocks();
+    } else {
+      while (tile() > tile_budget && split(3)) {}
+      while (tile() > 16 * tile_budget && split(0)) {}
+    }
+    const Index groups = plan_.streams ? detail::ceil_div(plan_.lanes.count, plan_.together)
+                         : plan_.rows
                              ? plan_.lanes.count
                              : detail::ceil_div(plan_.lanes.count, plan_.vectors * request_.vector / request_.element);
     const auto tasks = [&] {

@@ -4,10 +4,12 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <tuple>
 
-#include "cenote/linearize.hpp"
+#include "cenote/run.hpp"
 #include "kernels/table.hpp"
 #include "plan/build.hpp"
+#include "plan/tiny.hpp"
 #include "threads/pool.hpp"
 
 namespace cenote::plan {
@@ -33,14 +35,15 @@ class Run {
 
   void build() { Builder(request_, tables_, plan_).build(); }
 
-  void operator()(const Kernel& kernel) {
-    const Index tasks = kernel.tasks(plan_);
-    Index work = plan_.lanes.count;
-    for (int a = 0; a < plan_.rank; ++a) {
-      const PooledAxis& axis = plan_.axes[static_cast<std::size_t>(a)];
+  void operator()(const Kernel& kernel) { (*this)(kernel, plan_); }
+  void operator()(const Kernel& kernel, const Plan& plan) {
+    const Index tasks = kernel.tasks(plan);
+    Index work = plan.lanes.count;
+    for (int a = 0; a < plan.rank; ++a) {
+      const PooledAxis& axis = plan.axes[static_cast<std::size_t>(a)];
       work *= std::max(axis.in, axis.out);
     }
-    each_task(tasks, work, [&](Index task) { kernel.run(plan_, task); });
+    each_task(tasks, work, [&](Index task) { kernel.run(plan, task); });
   }
 
   // Runs body(i) for every i; what a body throws (out of memory) is thrown here.
@@ -69,6 +72,10 @@ template <class Op>
 inline constexpr bool is_extreme = std::same_as<Op, Max> || std::same_as<Op, Min>;
 template <class Op>
 inline constexpr bool is_sum = std::same_as<Op, Average> || std::same_as<Op, Sum>;
+// Kernels have loops of their own for the most usual windows: as `common` in kernels/states-inl.hpp.
+template <class T, class Op>
+inline constexpr bool is_common =
+    std::is_floating_point_v<T> ? std::same_as<Op, Max> || is_sum<Op> : std::same_as<Op, Max> && sizeof(T) == 1;
 
 // Largest number of additions that a tap's value goes through when windows are summed axis by axis.
 inline Index depth_of(const Geometry& g) {
@@ -102,35 +109,35 @@ inline void set_winners(Plan& plan, const Winners& winners) {
   plan.winner_none = winners.has_none();
 }
 
-// y = f(x) and the winners, whichever are asked for. False: no kernel serves the case.
+// The kernel of y = f(x) or of its winners, and the bytes of its states. None: the definition serves the case.
 template <class T, class Op>
-bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View<T>* y, Winners* winners,
-             const Execution& exec) {
+std::pair<Kernel, Index> forward_kernel(const Geometry& g, const Winners* winners) {
   const Kernels& table = kernels<T>();
-  if (table.vector == 0) return false;
-  Kernel kernel;
   Index state = sizeof(T);
   if constexpr (is_extreme<Op>) {
     constexpr int which = std::same_as<Op, Max> ? 1 : 0;
-    if (winners != nullptr) {
-      if (winners->bytes_each() > static_cast<int>(sizeof(T))) return false;  // numbers stand in lanes of T
-      kernel = table.winner[which];
-      state *= 2;
-    } else {
-      kernel = table.extreme[which];
-    }
+    if (winners == nullptr) return {table.extreme[which], state};
+    if (winners->bytes_each() <= static_cast<int>(sizeof(T)))  // numbers stand in lanes of T
+      return {table.winner[which], 2 * state};
   } else if constexpr (is_sum<Op>) {
-    if (!sums_fit<T>(g)) return false;
     const bool lengthy = std::same_as<T, double> && depth_of(g) > 7;
-    kernel = lengthy ? table.long_sum : table.sum;
-    state = lengthy ? 16 : 8;
+    if (sums_fit<T>(g)) return {lengthy ? table.long_sum : table.sum, lengthy ? 16 : 8};
   }
-  if (kernel.run == nullptr) return false;
-  Run run(g, exec, sizeof(T), table.vector);
-  run.request().state = state;
-  run.request().inputs[0] = array_of(x, x.strides(), false);
-  if (y != nullptr) run.request().outputs[0] = array_of(*y, spec::detail::output_strides(g, y->strides()), true);
-  if (winners != nullptr) run.request().winner = {winners->bytes().data(), row_major(g.out_kept()), true};
+  return {};
+}
+
+// Plans y = f(x) and the winners, whichever are asked for.
+template <class T, class Op>
+void plan_forward(Run& run, const Op& op, Index state, const Array& x, const Array& y, Winners* winners) {
+  Request& request = run.request();
+  request.state = state;
+  request.common = is_common<T, Op> && !(is_sum<Op> && state > 8);
+  request.inputs[0] = x;
+  request.outputs[0] = y;
+  if (winners != nullptr) {
+    request.winner = {winners->bytes().data(), row_major(request.geometry->out_kept()), true};
+    request.winner_bytes = winners->bytes_each();
+  }
   run.build();
   Plan& plan = run.plan();
   if (winners != nullptr) set_winners(plan, *winners);
@@ -138,13 +145,88 @@ bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View
     plan.formula.mean = true;
     plan.formula.divisor = op.divisor;
   }
+}
+
+// y = f(x) and the winners, whichever are asked for. False: no kernel serves the case.
+template <class T, class Op>
+bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View<T>* y, Winners* winners,
+             const Execution& exec) {
+  const auto [kernel, state] = forward_kernel<T, Op>(g, winners);
+  if (kernel.run == nullptr) return false;
+  const Dims y_strides = y != nullptr ? spec::detail::output_strides(g, y->strides()) : Dims{};
   std::atomic<bool> odd = false;
-  plan.odd = &odd;
-  run(kernel);
+  Tiny tiny;
+  if (Tiny::serves<Op> && winners == nullptr && state <= 8 && tiny.set(g, x.strides(), y_strides)) {
+    if constexpr (Tiny::serves<Op>) odd = tiny.run(op, x.data(), y->data());
+  } else {
+    Run run(g, exec, sizeof(T), kernels<T>().vector);
+    plan_forward<T>(run, op, state, {x.data(), x.strides(), false},
+                    {y != nullptr ? y->data() : nullptr, y_strides, y != nullptr}, winners);
+    run.plan().odd = &odd;
+    run(kernel);
+  }
   if constexpr (is_sum<Op> && std::same_as<T, double>)
     if (odd) rescue_overflow(op, g, x, *y);
   return true;
 }
+
+// A forward call that is made many times.
+template <class T, class Op>
+class Prepared final : public compiled::Prepared<T> {
+ public:
+  Prepared(const Op& op, const Geometry& g, const Dims& x, const Dims& y, const Execution& exec)
+      : op_(op), g_(g), x_strides_(x), y_strides_(y), exec_(exec), run_(g_, exec, sizeof(T), kernels<T>().vector) {
+    Index state = 0;
+    std::tie(kernel_, state) = forward_kernel<T, Op>(g_, nullptr);
+    if (kernel_.run == nullptr) return;
+    const Dims strides = spec::detail::output_strides(g_, y);
+    tiny_ = Tiny::serves<Op> && state <= 8 && small_.set(g_, x, strides);
+    if (!tiny_) plan_forward<T>(run_, op_, state, {this, x, false}, {this, strides, true}, nullptr);  // pointers follow
+  }
+
+  void forward(const T* x, T* y) const override {
+    if constexpr (Tiny::serves<Op>) {
+      if (tiny_) {
+        const bool odd = small_.run(op_, x, y);
+        if constexpr (is_sum<Op> && std::same_as<T, double>)
+          if (odd) rescue(x, y);
+        return;
+      }
+    }
+    if (kernel_.run == nullptr) return compiled::forward<T>(op_, g_, in(x), out(y), nullptr, exec_, "Plan::forward");
+    // One caller at a time has the plan itself; the others have copies.
+    if (busy_.exchange(true, std::memory_order_acquire)) {
+      Plan copy = run_.plan();
+      return carry_out(copy, x, y);
+    }
+    carry_out(run_.plan(), x, y);
+    busy_.store(false, std::memory_order_release);
+  }
+
+ private:
+  View<const T> in(const T* x) const { return {x, g_.in(), x_strides_}; }
+  View<T> out(T* y) const { return {y, g_.out(), y_strides_}; }
+  void rescue(const T* x, T* y) const { rescue_overflow(op_, g_, in(x), out(y)); }
+  void carry_out(Plan& plan, const T* x, T* y) const {
+    std::atomic<bool> odd = false;
+    plan.inputs[0].data = const_cast<T*>(x);
+    plan.outputs[0].data = y;
+    plan.odd = &odd;
+    run_(kernel_, plan);
+    if constexpr (is_sum<Op> && std::same_as<T, double>)
+      if (odd) rescue(x, y);
+  }
+
+  Op op_;
+  Geometry g_;
+  Dims x_strides_, y_strides_;
+  Execution exec_;
+  Kernel kernel_{};
+  bool tiny_ = false;
+  Tiny small_;
+  mutable Run run_;
+  mutable std::atomic<bool> busy_ = false;
+};
 
 // y = f(x) if asked for, and dy = J(x) dx.
 template <class T, class Op>
@@ -161,6 +243,7 @@ bool jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<con
     if (kernel.run == nullptr) return false;
     Run run(g, exec, sizeof(T), table.vector);
     run.request().state = 2 * sizeof(T);
+    run.request().common = is_common<T, Op>;
     run.request().inputs = {array_of(x, x.strides(), false), array_of(dx, dx.strides(), false)};
     if (y != nullptr) run.request().outputs[0] = array_of(*y, spec::detail::output_strides(g, y->strides()), true);
     run.request().outputs[1] = array_of(dy, spec::detail::output_strides(g, dy.strides()), true);
@@ -181,6 +264,7 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
   const bool lengthy = std::same_as<T, double> && depth_of(g) > 7;
   request.state = lengthy ? 16 : 8;
   request.direction = Direction::adjoint;
+  request.common = is_common<T, Op> && !lengthy;
   request.inputs[0] = array_of(gy, spec::detail::output_strides(g, gy.strides()), false);
   request.outputs[0] = array_of(gx, gx.strides(), true);
   bool weighted = false;
@@ -252,22 +336,22 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
 }
 
 // The rows that a task of a pull or push works on, or the lanes if planes are small: enough to be worth a task, few
-// enough to stay in a cache.
-inline void cut_rows(Plan& plan) {
+// enough to stay in a cache. Rows come in multiples of `unit`.
+inline void cut_rows(Plan& plan, Index unit) {
   PooledAxis& first = plan.axes[0];
   Index row = 1;
   for (int a = 1; a < plan.rank; ++a) row *= std::max(Index{1}, plan.axes[static_cast<std::size_t>(a)].out);
-  const Index rows = std::max(Index{1}, (Index{1} << 16) / row);
-  first.outputs_per_block = std::max(Index{1}, std::min(first.out, rows));
-  first.blocks = std::max(Index{1}, cenote::detail::ceil_div(first.out, first.outputs_per_block));
+  Index rows = std::max(Index{1}, (Index{1} << 16) / row);
   plan.vectors = std::clamp(rows / std::max(Index{1}, first.out), Index{1}, std::max(Index{1}, plan.lanes.count / 16));
   // Lanes that are neighbours in memory stay together.
   if (plan.outputs[0].access == Access::lanes) {
     const Index inner = plan.lanes.sizes[static_cast<std::size_t>(plan.lanes.rank - 1)];
-    plan.vectors = std::min(inner, Index{256});
-    first.outputs_per_block = std::max(Index{1}, std::min(first.out, rows / plan.vectors));
-    first.blocks = std::max(Index{1}, cenote::detail::ceil_div(first.out, first.outputs_per_block));
+    plan.vectors = cenote::detail::ceil_div(inner, std::max(Index{1}, cenote::detail::ceil_div(inner, 2048)));
+    rows = std::max(Index{1}, rows / std::max(Index{1}, plan.vectors));
   }
+  rows = cenote::detail::ceil_div(rows, unit) * unit;
+  first.outputs_per_block = std::max(Index{1}, std::min(first.out, rows));
+  first.blocks = std::max(Index{1}, cenote::detail::ceil_div(first.out, first.outputs_per_block));
 }
 
 // gx = gradients added at the winners.
@@ -285,18 +369,25 @@ bool pull(const Geometry& g, const Winners& winners, const View<const T>& gy, co
   run.build();
   Plan& plan = run.plan();
   set_winners(plan, winners);
-  // Cells gather where few windows hold each of them and rows are neighbours in memory.
+  // Cells gather, in vectors of lanes or of cells of the last axis, where comparing every tap costs less than going to
+  // one cell per output; windows of few taps, that is, or windows that hardly overlap.
   const PooledAxis& last = plan.axes[static_cast<std::size_t>(plan.rank - 1)];
-  const std::size_t inner = static_cast<std::size_t>(plan.rank - 1);
-  Index windows = 1;
-  for (int a = 0; a + 1 < plan.rank; ++a) windows *= plan.axes[static_cast<std::size_t>(a)].kernel;
-  plan.few_windows = windows * last.kernel <= 36;
-  plan.rows = plan.rank > 1 && last.source.kind == Axis::Kind::sliding && last.source.stride <= 4 && windows <= 64 &&
-              plan.few_windows && last.source.kernel <= 64 && plan.inputs[0].pooled[inner] == 1 &&
-              plan.outputs[0].pooled[inner] == 1 && plan.winner.pooled[inner] == 1 &&
-              last.source.in >= table.vector / Index{sizeof(T)} &&
-              (sizeof(T) == 8 || volume(g.window_box()) < (Index{1} << 31));
-  cut_rows(plan);
+  const Index taps = volume(g.window_box());
+  Index windows = 1;  // that hold one cell
+  for (int a = 0; a < plan.rank; ++a) windows *= plan.axes[static_cast<std::size_t>(a)].kernel;
+  const bool compares = std::is_floating_point_v<T> && winners.bytes_each() == 1 && taps <= max_compared_taps;
+  const bool by_lanes = plan.outputs[0].access == Access::lanes;
+  plan.few_windows = compares && by_lanes && windows <= max_side_windows && plan.inputs[0].access == Access::lanes &&
+                     plan.winner.access == Access::lanes;
+  plan.rows = compares && !by_lanes && taps <= (last.source.kernel <= 3 ? max_row_taps : 16) &&
+              last.source.kind == Axis::Kind::sliding && last.source.stride <= 4 &&
+              plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)] == 1 &&
+              last.source.in >= table.vector / Index{2 * sizeof(T)} && gx.size() >= 1024;
+  // Vectors of cells begin at multiples of their stride. Outputs that scatter look again at those of the block before.
+  Index unit = 1;
+  if (plan.rows && plan.rank == 1) unit = 64 * last.source.stride;
+  if (!plan.rows && !plan.few_windows) unit = 4 * (plan.axes[0].source.kernel - 1) * plan.axes[0].source.dilation + 1;
+  cut_rows(plan, unit);
   run(table.pull);
   return true;
 }
@@ -314,7 +405,7 @@ bool push(const Geometry& g, const Winners& winners, const View<const T>& dx, co
   request.winner = {winners.bytes().data(), row_major(g.out_kept()), true};
   run.build();
   set_winners(run.plan(), winners);
-  cut_rows(run.plan());
+  cut_rows(run.plan(), 1);
   run(table.push);
   return true;
 }

@@ -16,6 +16,11 @@
 
 namespace cenote::plan {
 
+inline constexpr Index max_extent = 64;  // of windows that stream
+// Of windows whose cells gather: taps, so that a byte has numbers to spare; taps of what gathers along a row; windows
+// that hold one cell of what gathers side by side.
+inline constexpr Index max_compared_taps = 254, max_row_taps = 27, max_side_windows = 36;
+
 // The taps of one output along one axis that lie in the input.
 struct Taps {
   Index start;   // position of the first one
@@ -35,8 +40,10 @@ struct PooledAxis {
   const double* weights = nullptr;   // of every position, where a sum weighs its taps; or null
   Index run_begin = 0, run_end = 0;  // outputs whose windows are whole, and equally far apart
   Index stride = 1;                  // so far
-  Index low = 0;                     // tap 0 of output 0 lies so far before the input, if windows slide
-  bool phases = false;               // rows of this axis are reduced in phases of their stride
+  Index low = 0;                     // tap 0 of output 0 lies so far before the input
+  bool slides = false;               // window o is `kernel` taps from o * stride - low on, as far as they exist
+  Index spread = 0;                  // or it is the adjoint of windows so far apart, of source.kernel neighbours each
+  Index extent = 1;                  // positions from the first tap of a window to its last
   Index outputs_per_block = 1, blocks = 1;
 };
 
@@ -105,6 +112,8 @@ struct Plan {
   Index vectors = 1;         // side by side in a tile
   bool few_windows = false;  // hold any one cell
   bool rows = false;         // lanes are the columns of the last pooled axis, not the lane box
+  bool streams = false;      // rows are reduced where they lie
+  Index together = 1;        // lanes of a task that streams: side by side, or one after the other in rows
   Formula formula{};
   std::atomic<bool>* odd = nullptr;     // set by a kernel that met a result it is not sure of
   std::atomic<bool>* wide = nullptr;    // set by a kernel that met a term beyond plain doubles (smooth max, Lp)

@@ -98,6 +98,15 @@ Winners winners(const Op& op, const Geometry& g, const View<const T>& x, const E
   }
   return Winners(g);
 }
+template <class T, class Op>
+std::unique_ptr<const Prepared<T>> prepare(const Op& op, const Geometry& g, const Dims& x_strides,
+                                           const Dims& y_strides, const Execution& exec) {
+  threads::check(exec, "Plan");
+  if constexpr (OperatorOn<Op, T>)
+    return std::make_unique<plan::Prepared<T, Op>>(op, g, x_strides, y_strides, exec);
+  else
+    return nullptr;
+}
 template <class T>
 void push(const Geometry& g, const Winners& winners, const View<const T>& dx, const View<T>& dy,
           const Execution& exec) {
@@ -119,7 +128,9 @@ void pull(const Geometry& g, const Winners& winners, const View<const T>& gy, co
   template void vjp<Scalar_, Op>(const Op&, const Geometry&, const View<const Scalar_>&, const View<const Scalar_>&, \
                                  const View<Scalar_>&, const Execution&, std::string_view);                          \
   template Winners winners<Scalar_, Op>(const Op&, const Geometry&, const View<const Scalar_>&, const Execution&,    \
-                                        std::string_view);
+                                        std::string_view);                                                           \
+  template std::unique_ptr<const Prepared<Scalar_>> prepare<Scalar_, Op>(const Op&, const Geometry&, const Dims&,    \
+                                                                         const Dims&, const Execution&);
 
 #define CENOTE_INSTANTIATE(type)                                                                                 \
   namespace cenote::compiled {                                                                                   \

@@ -206,6 +206,20 @@ TEST(KernelsAgree, OnTensorsLargeEnoughToDivide) {
       }
 }
 
+// Large and aligned enough to be written past the caches.
+TEST(KernelsAgree, OnGradientsBeyondTheCaches) {
+  const std::vector<Geometry> geometries{
+      resolve({9, 1024, 1024}, Sliding{.kernel = {2, 2}}),
+      resolve({768, 768, 16}, Sliding{.kernel = {2, 2}, .axes = {0, 1}}),
+  };
+  for (const Geometry& g : geometries) {
+    Case c{.type = Type::f32, .op = Max{}, .geometry = g, .x = Values::ties, .verbs = linearize_verb};
+    c.threads = {1, 2};
+    c.placement = Placement::begins_at_guard;
+    expect_agreement(c);
+  }
+}
+
 TEST(KernelsAgree, OnRandomCases) {
   const std::uint64_t cases = 5'000 * from_environment("CENOTE_CASES", 1);
   Random random{from_environment("CENOTE_SEED", 20260101)};

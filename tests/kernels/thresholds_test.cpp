@@ -70,6 +70,41 @@ TEST(Thresholds, InOneDimension) {
       }
 }
 
+// Slices of rows follow each other; their rows have the same numbers.
+TEST(Thresholds, InThreeDimensions) {
+  Sweep sweep;
+  for (const Index k : {1, 2, 3, 4, 5, 7})
+    for (const Index s : {1, 2, 3})
+      for (const Index w : {20, 70, 133}) {
+        const Resolved g =
+            try_resolve({2, k + 2, k + s + 1, w}, Sliding{.kernel = {k, k, k}, .stride = s, .padding = k / 2});
+        for (const Type type : {Type::f32, Type::f64, Type::u8, Type::i16, Type::bf16}) {
+          sweep(g, type, Max{}, values_and_winners);
+          sweep(g, type, Average{}, forward_verb);
+        }
+        sweep(g, Type::f32, Max{}, jvp_verb | linearize_verb);
+        sweep(g, Type::f32, Average{}, vjp_verb);
+        sweep(g, Type::f64, Sum{}, vjp_verb);
+      }
+}
+
+// Gradients of averages are spread over their windows.
+TEST(Thresholds, GradientsOfAveragesInTwoDimensions) {
+  Sweep sweep;
+  for (Index k = 1; k <= 9; ++k)
+    for (Index s = 1; s <= 5; ++s)
+      for (const Index w : {17, 40, 131, 260}) {
+        for (const Index low : {Index{0}, k / 2}) {
+          const Resolved g = try_resolve({1, 3 * s + k, w}, Sliding{.kernel = {k, k}, .stride = s, .padding = low});
+          sweep(g, Type::f32, Average{}, vjp_verb);
+          sweep(g, Type::f32, Sum{}, vjp_verb);
+          sweep(g, Type::f64, Sum{}, vjp_verb);
+          sweep(g, Type::f32, Average{Divisor::real}, vjp_verb);
+        }
+        sweep(try_resolve({3, w}, Sliding{.kernel = {k}, .stride = s}), Type::f32, Average{}, vjp_verb);
+      }
+}
+
 TEST(Thresholds, InTwoDimensionsWindowsAlongTheRows) {
   Sweep sweep;
   for (Index k = 1; k <= 40; ++k)
