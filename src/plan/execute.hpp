@@ -254,11 +254,54 @@ bool jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<con
   return false;
 }
 
+// The adjoint where one window holds everything: each gradient, divided, fills its plane. Serves planes that are whole
+// pieces of memory at equal distances.
+template <class T, class Op>
+bool fill_planes(const Op& op, const Geometry& g, const View<const T>& gy, const View<T>& gx, const Execution& exec) {
+  if constexpr (!std::is_floating_point_v<T>) return false;
+  const Dims from = spec::detail::output_strides(g, gy.strides());
+  const Dims& to = gx.strides();
+  Index cells = 1, lanes = 1, lane_from = 1, lane_to = 1;
+  Index count = 1;  // what the windows divide by
+  for (int a = g.rank() - 1; a >= 0; --a) {
+    const Axis& axis = g.axis(a);
+    if (axis.in == 0 || axis.out == 0) return false;
+    if (axis.pooled()) {
+      const AxisWindow window = axis.window(0);
+      if (axis.out != 1 || window.real != axis.in || (axis.in > 1 && to[a] != cells)) return false;
+      cells *= axis.in;
+      if constexpr (std::same_as<Op, Average>)
+        count *= op.divisor.kind == Divisor::Kind::real ? window.real : window.padded;
+    } else if (axis.in > 1) {
+      if (lanes == 1) {
+        lane_from = from[a];
+        lane_to = to[a];
+      } else if (from[a] != lanes * lane_from || to[a] != lanes * lane_to) {
+        return false;
+      }
+      lanes *= axis.in;
+    }
+  }
+  if (cells == 1) return false;
+  double scale = 1;
+  if constexpr (std::same_as<Op, Average>)
+    scale /= static_cast<double>(op.divisor.kind == Divisor::Kind::fixed ? op.divisor.number : count);
+  const Index each = std::max(Index{1}, 32768 / cells);  // planes of a task
+  Run(g, exec, sizeof(T), 0).each_task(cenote::detail::ceil_div(lanes, each), lanes * cells, [&](Index task) {
+    for (Index lane = task * each; lane < std::min(lanes, (task + 1) * each); ++lane) {
+      const double gradient = static_cast<double>(gy.data()[lane * lane_from]);
+      std::fill_n(gx.data() + lane * lane_to, cells, static_cast<T>(gradient * scale + 0.0));  // no -0 (A5)
+    }
+  });
+  return true;
+}
+
 // The adjoint of a sum or an average: gradients, divided by what their windows divide by, summed per input.
 template <class T, class Op>
 bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const View<T>& gx, const Execution& exec) {
   const Kernels& table = kernels<T>();
   if (table.vector == 0 || table.weighted.run == nullptr) return false;
+  if (fill_planes<T>(op, g, gy, gx, exec)) return true;
   Run run(g, exec, sizeof(T), table.vector);
   Request& request = run.request();
   const bool lengthy = std::same_as<T, double> && depth_of(g) > 7;

@@ -105,6 +105,19 @@ TEST(Thresholds, GradientsOfAveragesInTwoDimensions) {
       }
 }
 
+// One window holds everything.
+TEST(Thresholds, GradientsOfGlobalAverages) {
+  Sweep sweep;
+  for (const Index w : {1, 2, 7, 16, 33})
+    for (const Type type : {Type::f32, Type::f64, Type::f16})
+      for (const Resolved& g :
+           {try_resolve({5, 3, w, 7}, Global{.last = 2}), try_resolve({5, w, 4}, Global{.axes = {0, 2}, .keep = false}),
+            try_resolve({3, w, 9}, Global{.axes = {1}}), try_resolve({2, 6, 6}, Sliding{.kernel = {5, 5}, .stride = 3}),
+            try_resolve({4, w}, Sliding{.kernel = {w + 2}, .padding = 1})})
+        for (const Operator& op : std::vector<Operator>{Average{}, Average{Divisor::real}, Average{3}, Sum{}})
+          sweep(g, type, op, vjp_verb);
+}
+
 TEST(Thresholds, InTwoDimensionsWindowsAlongTheRows) {
   Sweep sweep;
   for (Index k = 1; k <= 40; ++k)
