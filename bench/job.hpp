@@ -16,14 +16,14 @@ enum class Operator : std::int32_t { max, average, average_real, smooth_max };
 enum class Type : std::int32_t { f32, f64, f16, bf16, u8, i8, i16 };
 enum class Windows : std::int32_t { sliding, adaptive, global };
 enum class Verb : std::int32_t {
-  forward,           // y = f(x), the geometry kept from call to call
-  forward_resolved,  // the same with the geometry made from its arguments in every call
-  forward_planned,   // the same with everything that depends on shapes alone kept
-  winners,           // y = f(x) and what the VJP needs
-  vjp,               // gx from gy and what the forward pass kept
-  vjp_from_input,    // gx from gy and x, nothing kept
-  jvp,               // y = f(x) and dy
-  copy               // memcpy
+  forward,            // y = f(x), everything that depends on shapes alone kept from call to call, as peers do
+  forward_resolved,   // the same with the geometry made from its arguments in every call
+  forward_unplanned,  // the same with the geometry kept
+  winners,            // y = f(x) and what the VJP needs
+  vjp,                // gx from gy and what the forward pass kept
+  vjp_from_input,     // gx from gy and x, nothing kept
+  jvp,                // y = f(x) and dy
+  copy                // memcpy
 };
 
 inline constexpr int rank_limit = 8;

@@ -172,7 +172,7 @@ def overhead_section(results):
         return []
     rows = []
     for name in names:
-        for verb, text in (("forward_planned", "plan kept"), ("forward", "geometry kept"),
+        for verb, text in (("forward", "plan kept"), ("forward_unplanned", "geometry kept"),
                            ("forward_resolved", "nothing kept")):
             rows.append([f"`{name}`", f"cenote, {text}"] +
                         [number((results.seconds(name, verb, "cenote", t) or 0) * 1e9) for t in results.threads])

@@ -41,7 +41,7 @@ SECTIONS = {
     "smooth": (("forward", "vjp", "jvp"), ALL, 0.7),
     "plane": (("forward", "vjp"), ALL, 0.7),
     "sweep": (("forward", "winners", "vjp"), ("opencv",), 1.0),
-    "overhead": (("forward", "forward_resolved", "forward_planned"), ALL, 0.7),
+    "overhead": (("forward", "forward_resolved", "forward_unplanned"), ALL, 0.7),
     "networks": (("forward", "vjp"), ("torch", "onnxruntime", "onednn"), 0.1),
     "synthetic": (("forward", "vjp"), ("torch", "onnxruntime", "onednn"), 0.05),
 }

@@ -67,13 +67,13 @@ struct Pooling final : Job {
     for (int a = 0; a < p.rank; ++a)
       if (geometry.out()[a] != p.out[a])
         throw std::runtime_error("the list and the geometry disagree about the output");
-    if (p.verb == Verb::forward_planned) plan.emplace(op, geometry, exec);
+    if (p.verb == Verb::forward) plan.emplace(op, geometry, exec);
     if (p.verb == Verb::vjp) kept.emplace(cenote::linearize<T>(op, geometry, x, y, exec));
   }
 
   void run() override {
     switch (problem.verb) {
-      case Verb::forward: return cenote::forward<T>(op, geometry, x, y, exec);
+      case Verb::forward: return plan->forward(x.data(), y.data());
       case Verb::forward_resolved: return cenote::forward<T>(op, resolved(problem), x, y, exec);
       case Verb::winners:
         if constexpr (Op::selects) (void)cenote::forward_with_winners<T>(op, geometry, x, y, exec);
@@ -81,7 +81,7 @@ struct Pooling final : Job {
       case Verb::vjp: return kept->pull(gy, gx);
       case Verb::vjp_from_input: return cenote::vjp<T>(op, geometry, x, gy, gx, exec);
       case Verb::jvp: return cenote::forward_and_jvp<T>(op, geometry, x, dx, y, dy, exec);
-      case Verb::forward_planned: return plan->forward(x.data(), y.data());
+      case Verb::forward_unplanned: return cenote::forward<T>(op, geometry, x, y, exec);
       case Verb::copy: return;
     }
   }

@@ -86,7 +86,7 @@ def all_targets(r):
         out.append(least(text, limit, [("", r.mean_gain(verb, 1, peer)[0])]))
     out += [fastest(r, threads) for threads in r.threads]
     out += [memory(r)]
-    for text, limit, verb in (("call on 8x8 with a kept plan, ns", 150, "forward_planned"),
+    for text, limit, verb in (("call on 8x8 with a kept plan, ns", 150, "forward"),
                               ("call on 8x8 without, ns", 500, "forward_resolved")):
         out.append(most(text, limit, [
             (f"`{n}`", (s := r.seconds(n, verb)) and s * 1e9) for n in r.names("overhead")]))

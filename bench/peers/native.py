@@ -12,11 +12,11 @@ List = ctypes.c_int64 * LIMIT
 OPERATORS = {"max": 0, "avg": 1, "avgx": 2, "smax": 3}
 TYPES = {"f32": 0, "f64": 1, "f16": 2, "bf16": 3, "u8": 4, "i8": 5, "i16": 6}
 WINDOWS = {"sliding": 0, "adaptive": 1, "global": 2}
-VERBS = {"forward": 0, "forward_resolved": 1, "forward_planned": 2, "winners": 3, "vjp": 4, "vjp_from_input": 5,
+VERBS = {"forward": 0, "forward_resolved": 1, "forward_unplanned": 2, "winners": 3, "vjp": 4, "vjp_from_input": 5,
          "jvp": 6, "copy": 7}
-READS = {"forward": "x", "forward_resolved": "x", "forward_planned": "x", "winners": "x", "vjp": "x gy",
+READS = {"forward": "x", "forward_resolved": "x", "forward_unplanned": "x", "winners": "x", "vjp": "x gy",
          "vjp_from_input": "x gy", "jvp": "x dx"}
-WRITES = {"forward": "y", "forward_resolved": "y", "forward_planned": "y", "winners": "y", "vjp": "y gx",
+WRITES = {"forward": "y", "forward_resolved": "y", "forward_unplanned": "y", "winners": "y", "vjp": "y gx",
           "vjp_from_input": "gx", "jvp": "y dy"}
 RESULTS = {"vjp": ["gx"], "vjp_from_input": ["gx"], "jvp": ["y", "dy"]}
 

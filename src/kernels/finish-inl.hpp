@@ -152,6 +152,7 @@ struct FinishSum {
     const plan::Formula& formula = row.plan->formula;
     numbers_ = numbers;
     by_rows_ = row.plan->rows;
+    mean_ = formula.mean;
     if (!formula.mean || formula.divisor.kind == Divisor::Kind::fixed) {
       number_ = By(formula, formula.mean ? static_cast<double>(formula.divisor.number) : 1.0);
       varies_ = false;
@@ -180,6 +181,7 @@ struct FinishSum {
   // One vector of results, from lane `lane` of cell `cell` on.
   HWY_INLINE void Put(const plan::Plan& plan, const V (&acc)[S::parts], Index lane, Index cell, Index lanes,
                       const RowTarget<Raw>& target) const {
+    if (lane >= lanes) return;
     const plan::Formula& formula = plan.formula;
     Raw* out = target.out[0] + lane;
     const auto number = [&](Index l) { return !varies_ ? number_ : by_rows_ ? numbers_[lane + l] : numbers_[cell]; };
@@ -192,7 +194,7 @@ struct FinishSum {
       if constexpr (std::is_same_v<T, float>) {
         const hn::Rebind<float, decltype(d)> df;
         V result = hn::Mul(sum, by);
-        if (!formula.mean) result = hn::Add(result, hn::Zero(d));  // a sum has no -0, whatever its scale
+        if (!mean_) result = hn::Add(result, hn::Zero(d));  // a sum has no -0, whatever its scale
         StoreSome(hn::DemoteTo(df, result), df, out, lanes - lane);
       } else {
         if constexpr (S::parts == 2)  // an infinite sum has lost nothing that could be added
@@ -232,7 +234,7 @@ struct FinishSum {
     bool varies = false;
   };
   std::array<Slot, slots> slots_{};
-  bool varies_ = false, by_rows_ = false;
+  bool varies_ = false, by_rows_ = false, mean_ = false;
   double number_ = 1;
   double* numbers_ = nullptr;
 };

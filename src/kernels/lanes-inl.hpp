@@ -23,11 +23,35 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 inline constexpr Index vector_lanes = static_cast<Index>(hn::MaxLanes(hn::ScalableTag<T>()));
 
+// The masks of a tag; Highway 1.0.3 names them on some targets only.
+template <class D>
+using MaskOf = decltype(hn::MaskFromVec(hn::Zero(D())));
+
 // The unsigned integer that moves a T.
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t,
                                 std::conditional_t<sizeof(T) == 2, std::uint16_t,
                                                    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+
+// The lanes of two vectors that `lanes` names: those from the number of lanes on are b's.
+template <class D, class V = hn::VFromD<D>>
+HWY_INLINE V LookupTwo(D d, V a, V b, hn::VFromD<hn::RebindToSigned<D>> lanes) {
+  static_assert(sizeof(hn::TFromD<D>) >= 4);
+  const hn::RebindToSigned<D> di;
+#if HWY_TARGET <= HWY_AVX3
+  using VI = hn::VFromD<decltype(di)>;
+  if constexpr (sizeof(hn::TFromD<D>) == 4)
+    return hn::BitCast(d, VI{_mm512_permutex2var_epi32(hn::BitCast(di, a).raw, lanes.raw, hn::BitCast(di, b).raw)});
+  else
+    return hn::BitCast(d, VI{_mm512_permutex2var_epi64(hn::BitCast(di, a).raw, lanes.raw, hn::BitCast(di, b).raw)});
+#else
+  using I = hn::TFromD<decltype(di)>;
+  constexpr I n = static_cast<I>(hn::MaxLanes(d));
+  const auto within = hn::IndicesFromVec(d, hn::And(lanes, hn::Set(di, static_cast<I>(n - 1))));
+  const auto first = hn::RebindMask(d, hn::Lt(lanes, hn::Set(di, n)));
+  return hn::IfThenElse(first, hn::TableLookupLanes(a, within), hn::TableLookupLanes(b, within));
+#endif
+}
 
 template <class D>
 inline constexpr Index tag_bytes = static_cast<Index>(hn::MaxLanes(D()) * sizeof(hn::TFromD<D>));
@@ -51,6 +75,18 @@ HWY_INLINE void StoreBlocks(D d, hn::VFromD<D> v, T* const* p, Index step, Index
     const hn::Half<D> half;
     StoreBlocks(half, hn::LowerHalf(half, v), p, step, offset);
     StoreBlocks(half, hn::UpperHalf(half, v), p + tag_bytes<D> / 32 * step, step, offset);
+  }
+}
+
+// The same from places that are `pitch` apart.
+template <class D, class T>
+HWY_INLINE hn::VFromD<D> LoadBlocks(D d, const T* base, Index pitch) {
+  if constexpr (tag_bytes<D> == 16) {
+    return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(base));
+  } else {
+    const hn::Half<D> half;
+    const Index upper = tag_bytes<D> / 32 * pitch;
+    return hn::Combine(d, LoadBlocks(half, base + upper, pitch), LoadBlocks(half, base, pitch));
   }
 }
 

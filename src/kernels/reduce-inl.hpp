@@ -12,6 +12,7 @@
 #include "kernels/passes-inl.hpp"
 #include "kernels/stream-inl.hpp"
 #include "kernels/task-inl.hpp"
+#include "kernels/whole-inl.hpp"
 #include "plan/scratch.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -134,12 +135,16 @@ class Reduction {
 
   static Index width_of(const plan::Plan& plan) { return plan.vectors * vector_lanes<Raw>; }
   static Index Tasks(const plan::Plan& plan) {
+    if constexpr (!S::lifts && S::inputs == 1 && !S::weighted)
+      if (plan.whole) return Whole<S>::Tasks(plan);
     if constexpr (!S::lifts)
       if (plan.streams) return Stream<S>::Tasks(plan);
     return Lanes::Groups(plan, width_of(plan)) * BlocksOf(plan);
   }
 
   static void Run(const plan::Plan& plan, Index task) {
+    if constexpr (!S::lifts && S::inputs == 1 && !S::weighted)
+      if (plan.whole) return Whole<S>::Run(plan, task);
     if constexpr (!S::lifts)
       if (plan.streams) return Stream<S>::Run(plan, task);
     Reduction reduction(plan);

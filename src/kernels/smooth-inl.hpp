@@ -47,7 +47,7 @@ inline bool& Exceeds() {
 
 using DD = hn::ScalableTag<double>;
 using VD = hn::VFromD<DD>;
-using MD = hn::MFromD<DD>;
+using MD = MaskOf<DD>;
 
 inline constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 

@@ -28,7 +28,7 @@ template <class T, bool largest>
 struct Order {
   using D = hn::ScalableTag<Lane<T>>;
   using V = hn::VFromD<D>;
-  using M = hn::MFromD<D>;
+  using M = MaskOf<D>;
 
   static HWY_INLINE M Takes(V later, V earlier) {
     if constexpr (Half<T>) {
@@ -231,7 +231,7 @@ struct SumState {
   using V = hn::VFromD<D>;
   static constexpr int parts = 1, inputs = 1;
   static constexpr bool lifts = false, repeats = false, weighted = weigh, plain = std::is_same_v<T, double> && !weigh,
-                        common = std::is_floating_point_v<T> && !weigh;
+                        common = std::is_floating_point_v<T>;
 
   static HWY_INLINE void First(V (&s)[1], const Raw* p, Index, Index, double weight) {
     s[0] = LoadWide<T>(D(), p);

@@ -12,6 +12,7 @@
 #include "kernels/finish-inl.hpp"
 #include "kernels/passes-inl.hpp"
 #include "kernels/rows-inl.hpp"
+#include "kernels/squares-inl.hpp"
 #include "kernels/task-inl.hpp"
 #include "plan/scratch.hpp"
 
@@ -73,16 +74,16 @@ class Stream {
   }
 
   using Table = RowTable<Raw, S::repeats>;
-  static constexpr bool squares = S::common && Table::in_registers;
+  static constexpr bool squares = S::common;
   static constexpr bool spreads = S::common && !S::repeats;
-  static constexpr Index batch = 8;  // rows that are copied between margins together: stores must settle before loads
+  // Rows that are copied between margins together: stores must settle before loads.
+  static constexpr Index batch = 8, plane_batch = 32;
 
   Stream(const plan::Plan& plan, const Block& block)
       : plan_(plan), block_(block), last_(static_cast<std::size_t>(plan.rank - 1)),
-        table_(plan.axes[last_], block.begin[last_], block.end[last_]),
+        table_(plan.axes[last_], block.begin[last_], block.end[last_], S::common),
         spread_(plan.axes[last_], block.begin[last_], block.end[last_]) {
     columns_ = outputs(last_);
-    const bool copies = plan.rows && (!Table::in_registers || Spreads());
     if (plan.rows) {
       constexpr Index n = vector_lanes<Raw>;
       cells_ = 1;
@@ -100,26 +101,27 @@ class Stream {
       ring_[a].tags = scratch_.Ask<Index>(ring_[a].size);
     }
     if (last_ == 0) ring_[0].slices = scratch_.Ask<Lane>(slice_[0]);
+    if constexpr (squares) carried_ = scratch_.Ask<Lane>(2 * slice_[last_]);
     numbers_ = scratch_.Ask<double>(Finish<S>::Numbers(columns_));
     if (plan.rows) {
       if (!Spreads()) table_.Ask(scratch_);
-      if (copies) {
-        margin_pitch_ = WithTable(
-            [&](const auto& table) { return table.MarginBefore() + plan.axes[last_].in + table.MarginBehind(); });
-        margins_ = scratch_.Ask<Raw>(batch * S::inputs * margin_pitch_);
-      }
-      if constexpr (squares) carried_ = scratch_.Ask<Lane>(2 * S::parts * width_);
+      margin_pitch_ = WithTable(
+          [&](const auto& table) { return table.MarginBefore() + plan.axes[last_].in + table.MarginBehind(); });
+      if (!Table::in_registers || Spreads())
+        margins_ = scratch_.Ask<Raw>((squares ? plane_batch : batch) * S::inputs * margin_pitch_);
+      if constexpr (S::weighted) weights_ = scratch_.Ask<double>(margin_pitch_);
       finished_ = scratch_.Ask<Raw>(2 * width_);
       won_ = scratch_.Ask<Bits<Lane>>(width_);
     }
     scratch_.Take();
     if (plan.rows) {
       if (!Spreads()) table_.Fill(scratch_);
+      if constexpr (S::weighted) FillWeights();
       for (std::size_t i = 0; i < 2; ++i)
         round_[i] = plan.outputs[i].data != nullptr && plan.outputs[i].pooled[last_] != 1;
       round_[2] = plan.winners != nullptr && (plan.winner_bytes != 1 || plan.winner.pooled[last_] != 1);
-      squares_ = ServesSquares();
     }
+    squares_ = ServesSquares();
     Index multiplier = 1;
     for (std::size_t a = last_ + 1; a-- > 0;) {
       multiplier_[a] = multiplier;
@@ -135,6 +137,15 @@ class Stream {
   template <class F>
   auto WithTable(F&& use) const {
     return Spreads() ? use(spread_) : use(table_);
+  }
+
+  // The weights of a row, between margins of zeros.
+  void FillWeights() {
+    double* weights = scratch_.At(weights_);
+    const Index before = WithTable([](const auto& table) { return table.MarginBefore(); });
+    std::fill_n(weights, margin_pitch_, 0.0);
+    std::copy_n(plan_.axes[last_].weights, plan_.axes[last_].in, weights + before);
+    table_.SetWeights(weights + before);
   }
 
   [[nodiscard]] Index outputs(std::size_t a) const { return block_.end[a] - block_.begin[a]; }
@@ -183,30 +194,40 @@ class Stream {
   HWY_INLINE void Advance(Pieces& pieces) const {
     for (Index t = 0; t < pieces.count; ++t) pieces.from[t] += S::parts * width_;
   }
-  void Collect(std::size_t a, Index o, const Place& place, Pieces& pieces) {
+  // The last `but` slices are not wanted.
+  void Collect(std::size_t a, Index o, const Place& place, Pieces& pieces, Index but = 0) {
     const PooledAxis& axis = plan_.axes[a];
     const Taps& window = axis.taps[o];
-    const Ring& ring = ring_[a];
-    pieces.count = window.count;
-    for (Index t = 0; t < window.count; ++t) {
+    pieces.count = window.count - but;
+    for (Index t = 0; t < pieces.count; ++t) {
       const Index position = window.start + t * axis.step;
-      const Index slot = position & (ring.size - 1);
-      Lane* slice = scratch_.At(ring.slices) + slot * slice_[a + 1];
-      if (scratch_.At(ring.tags)[slot] != position) {
-        Slice(a + 1, place.Along(plan_, a, position), position, slice);
-        scratch_.At(ring.tags)[slot] = position;
-      }
+      const Kept kept = Keep(a, position);
+      Lane* slice = kept.slice;
+      if (!kept.there) Slice(a + 1, place.Along(plan_, a, position), position, slice);
       pieces.from[t] = slice + (Spreads() && a + 1 == last_ ? spread_.skip() : 0);
       pieces.numbers[t] = (window.first + t) * multiplier_[a];
       if constexpr (S::weighted) pieces.weights[t] = axis.weights[position];
     }
   }
 
+  // The place of a slice in the ring of an axis, and whether it is there. From now on it is said to be.
+  struct Kept {
+    Lane* slice;
+    bool there;
+  };
+  Kept Keep(std::size_t a, Index position) {
+    const Index slot = position & (ring_[a].size - 1);
+    Index& tag = scratch_.At(ring_[a].tags)[slot];
+    const bool there = tag == position;
+    tag = position;
+    return {scratch_.At(ring_[a].slices) + slot * slice_[a + 1], there};
+  }
+
   // The slice of outputs along the axes from `a` on, at position `row` along the axis before.
   void Slice(std::size_t a, const Place& place, Index row, Lane* to) {
     if (a == last_) return Row(place, row, to);
     margins_begin_ = margins_end_ = 0;  // copies of rows of another slice
-    if (a + 1 == last_ && squares_) return Squares(place, PieceLines{*this, to});
+    if (a + 1 == last_ && squares_) return LastTwo(place, PieceLines{*this, to});
     Forget(a);
     for (Index o = block_.begin[a]; o < block_.end[a]; ++o) {
       Pieces pieces;
@@ -247,11 +268,11 @@ class Stream {
     if constexpr (spreads) {
       if (Spreads()) {
         Copied(row, rows);
-        return SpreadRow<S>(spread_, rows[0], to);
+        return SpreadRow<S>(spread_, rows[0], table_.weights(), to);
       }
     }
     if constexpr (!Table::in_registers) Copied(row, rows);
-    if constexpr (!S::weighted) ReduceRow<S>(table_, rows, to, width_);  // weights of rows are not served
+    ReduceRow<S>(table_, rows, StorePieces<S>{to, width_});
   }
 
   // Exchanges rows for copies between margins; some more are copied on the way.
@@ -277,6 +298,7 @@ class Stream {
     Pieces pieces;
     Outer outer;
     if (last_ == 0) {
+      if (OneRow()) return;
       Lane* row = scratch_.At(ring_[0].slices);
       Row({}, -1, row);
       pieces.from[0] = row + (Spreads() ? spread_.skip() : 0);
@@ -285,11 +307,42 @@ class Stream {
       pieces.count = 1;
       return FinishRow(pieces, outer);
     }
-    if (last_ == 1 && squares_) return Squares({}, ResultLines{*this, {}});
+    if (last_ == 1 && squares_) return LastTwo({}, ResultLines{*this, {}});
     for (Index o = block_.begin[0]; o < block_.end[0]; ++o) {
+      if (last_ == 2 && squares_) {
+        LastSlice(o, pieces);
+        continue;
+      }
       Collect(0, o, {}, pieces);
       Rows(1, pieces, outer.Along(plan_, 0, o));
     }
+  }
+
+  // Planes of results: the last slice of their windows is merged with the ones before it on its way.
+  void LastSlice(Index o, Pieces& pieces) {
+    const Taps& window = plan_.axes[0].taps[o];
+    const Index position = window.start + (window.count - 1) * plan_.axes[0].step;
+    Collect(0, o, {}, pieces, 1);
+    const Kept kept = Keep(0, position);
+    const Place place = Place{}.Along(plan_, 0, position);
+    MergeLines lines{{*this, Outer{}.Along(plan_, 0, o)}, pieces};
+    lines.number = (window.first + window.count - 1) * multiplier_[0];
+    if constexpr (S::weighted) lines.weight = plan_.axes[0].weights[position];
+    // Windows that come later may want it as well.
+    lines.keep = plan_.axes[0].kernel * plan_.axes[0].step > plan_.axes[0].stride ? kept.slice : nullptr;
+    LastTwo(place, lines);
+  }
+
+  // The only row, reduced to results at once if they are neighbours.
+  bool OneRow() {
+    if constexpr (Table::in_registers) {
+      if (!plan_.rows || Spreads() || round_[0] || round_[1] || round_[2]) return false;
+      ResultLines lines{*this, {}};
+      lines.Begin({});
+      ReduceRow<S>(table_, in_, lines);
+      return true;
+    }
+    return false;
   }
 
   // What the rows of results have in common along the axes before the last: where they go and how many taps they have.
@@ -313,234 +366,166 @@ class Stream {
     Lane* to;
     void Go(Index o) { line_ = to + (o - stream.block_.begin[stream.last_ - 1]) * stream.slice_[stream.last_]; }
     HWY_INLINE void Next() { line_ += stream.slice_[stream.last_]; }
-    HWY_INLINE void Put(const typename S::V (&acc)[S::parts], Index lane) const {
-      S::Store(acc, line_ + lane, stream.width_);
+    HWY_INLINE void operator()(const typename S::V (&acc)[S::parts], Index slot, Index) const {
+      S::Store(acc, line_ + slot, stream.width_);
+    }
+    HWY_INLINE void AtLane(const typename S::V (&acc)[S::parts], Index column, Index lane) const {
+      S::Store(acc, line_ + column * S::parts * stream.width_ + lane, stream.width_);
     }
     Lane* line_ = nullptr;
   };
   struct ResultLines {
     Stream& stream;
-    Finish<S> finish;  // a copy that no store can reach
-    void Go(Index o) {
-      target_ = stream.Begin(Outer{}.Along(stream.plan_, 0, o));
-      finish = stream.finish_;
-      for (std::size_t i = 0; i < 2; ++i) pitch_[i] = stream.plan_.outputs[i].pooled[0];
-      pitch_[2] = stream.plan_.winner.pooled[0] * stream.plan_.winner_bytes;
+    Outer outer;
+    void Go(Index o) { Begin(outer.Along(stream.plan_, stream.last_ - 1, o)); }
+    void Begin(const Outer& row) {
+      target_ = stream.Begin(row);
+      finish_ = stream.finish_;
+      const std::size_t rows = stream.last_ > 0 ? stream.last_ - 1 : 0;
+      for (std::size_t i = 0; i < 2; ++i) {
+        pitch_[i] = stream.plan_.outputs[i].pooled[rows];
+        cell_[i] = stream.plan_.outputs[i].pooled[stream.last_];
+      }
+      pitch_[2] = stream.plan_.winner.pooled[rows] * stream.plan_.winner_bytes;
+      cell_[2] = stream.plan_.winner.pooled[stream.last_] * stream.plan_.winner_bytes;
       columns_ = stream.columns_;
+      width_ = stream.width_;
     }
     HWY_INLINE void Next() {
       for (int i = 0; i < 2; ++i)
         if (target_.out[i] != nullptr) target_.out[i] += pitch_[i];
       if (Finish<S>::winners) target_.winners += pitch_[2];
     }
-    HWY_INLINE void Put(const typename S::V (&acc)[S::parts], Index lane) const {
-      finish.Put(stream.plan_, acc, lane, 0, columns_, target_);
+    HWY_INLINE void operator()(const typename S::V (&acc)[S::parts], Index, Index column) const {
+      finish_.Put(stream.plan_, acc, column, 0, columns_, target_);
     }
+    HWY_INLINE void AtLane(const typename S::V (&acc)[S::parts], Index column, Index lane) const {
+      RowTarget<Raw> target = target_;
+      for (int i = 0; i < 2; ++i)
+        if (target.out[i] != nullptr) target.out[i] += column * cell_[i];
+      if (Finish<S>::winners) target.winners += column * cell_[2];
+      finish_.Put(stream.plan_, acc, lane, column, width_, target);
+    }
+    Finish<S> finish_{};  // a copy that no store can reach
     RowTarget<Raw> target_{};
-    Index pitch_[3] = {};
-    Index columns_ = 0;
+    Index pitch_[3] = {}, cell_[3] = {};  // between rows and between cells
+    Index columns_ = 0, width_ = 0;
+  };
+  // Results of pieces that are merged with those of slices before them.
+  struct MergeLines {
+    ResultLines results;
+    Pieces before;
+    Index number = 0;  // of the taps of this slice
+    double weight = 1;
+    Lane* keep = nullptr;  // where its pieces go besides
+    Index line = 0;        // the beginning of the row of pieces
+    Index width = 0;
+    void Go(Index o) {
+      results.Go(o);
+      const Stream& stream = results.stream;
+      line = (o - stream.block_.begin[stream.last_ - 1]) * stream.slice_[stream.last_];
+      width = stream.width_;
+    }
+    HWY_INLINE void Next() {
+      results.Next();
+      line += results.stream.slice_[results.stream.last_];
+    }
+    HWY_INLINE void Merge(typename S::V (&acc)[S::parts], Index at) const {
+      if (keep != nullptr) S::Store(acc, keep + at, width);
+      if constexpr (S::weighted) acc[0] = hn::Mul(acc[0], hn::Set(typename S::D(), weight));
+      S::Shift(acc, number);
+      if (before.count == 0) return;
+      const auto weight_of = [&](Index t) { return S::weighted ? before.weights[t] : 1.0; };
+      typename S::V first[S::parts];
+      S::Load(first, before.from[0] + at, width, before.numbers[0], weight_of(0));
+      for (Index t = 1; t < before.count; ++t) {
+        typename S::V later[S::parts];
+        S::Load(later, before.from[t] + at, width, before.numbers[t], weight_of(t));
+        S::Merge(first, later);
+      }
+      S::Merge(first, acc);
+      HWY_UNROLL(16)
+      for (int part = 0; part < S::parts; ++part) acc[part] = first[part];
+    }
+    HWY_INLINE void operator()(typename S::V (&acc)[S::parts], Index slot, Index column) const {
+      Merge(acc, line + slot);
+      results(acc, slot, column);
+    }
+    HWY_INLINE void AtLane(typename S::V (&acc)[S::parts], Index column, Index lane) const {
+      Merge(acc, line + column * S::parts * width + lane);
+      results.AtLane(acc, column, lane);
+    }
   };
 
   // The last two axes at once, for the most usual windows.
   template <class Lines>
-  void Squares(const Place& place, Lines&& lines) {
+  void LastTwo(const Place& place, Lines&& lines) {
     if constexpr (squares) {
+      SquarePlane<S> plane;
+      for (int i = 0; i < S::inputs; ++i) {
+        plane.base[i] = in_[i] + place.offset[i];
+        plane.pitch[i] = plan_.inputs[static_cast<std::size_t>(i)].pooled[last_ - 1];
+      }
+      plane.axis = &plan_.axes[last_ - 1];
+      plane.begin = block_.begin[last_ - 1];
+      plane.end = block_.end[last_ - 1];
+      plane.multiplier = multiplier_[last_ - 1];
+      plane.width = width_;
+      plane.carried = scratch_.At(carried_);
       const PooledAxis& axis = plan_.axes[last_];
-      if (axis.stride == 1) return SquaresBy<1, 3>(place, lines);
-      if (axis.kernel == 2) return SquaresBy<2, 2>(place, lines);
-      return SquaresBy<2, 3>(place, lines);
+      if (!plan_.rows) {
+        const auto run = [&]<Index s, int k>() {
+          using Kernel = LaneSquares<S, s, k>;
+          Kernel::Run({&axis, block_.begin[last_], block_.end[last_], plan_.inputs[0].pooled[last_]}, plane, lines);
+        };
+        if (S::weighted || axis.stride == 1) return run.template operator()<1, 3>();
+        if constexpr (!S::weighted) {
+          if (axis.kernel == 2) return run.template operator()<2, 2>();
+          return run.template operator()<2, 3>();
+        }
+      }
+      if (S::weighted || axis.stride == 1) return RowSquares<1, 3>(plane, lines);
+      if constexpr (!S::weighted) {
+        if (axis.kernel == 2) return RowSquares<2, 2>(plane, lines);
+        return RowSquares<2, 3>(plane, lines);
+      }
     }
   }
+  // Where rows are read between margins, as many as there is room for are copied at a time.
   template <Index s, int k, class Lines>
-  HWY_INLINE void SquaresBy(const Place& place, Lines& lines) {
-    if (table_.chunks() <= 4) return Strips<s, k>(place, lines);
-    Sweep<s, k>(place, lines);
+  void RowSquares(SquarePlane<S>& plane, Lines& lines) {
+    if constexpr (Table::in_registers) {
+      Squares<S, s, k>::Run(table_, plane, lines);
+    } else {
+      static_assert(S::inputs == 1);
+      const Taps* taps = plane.axis->taps;
+      const Raw* base = plane.base[0];
+      Raw* copies = scratch_.At(margins_) + table_.MarginBefore();
+      const Index pitch = std::exchange(plane.pitch[0], margin_pitch_);
+      for (const Index end = plane.end; plane.begin < end; plane.begin = plane.end) {
+        const Index first = taps[plane.begin].start;
+        Index stop = first;
+        for (plane.end = plane.begin; plane.end < end; ++plane.end) {
+          const Index last = taps[plane.end].start + taps[plane.end].count;
+          if (last - first > plane_batch) break;
+          stop = last;
+        }
+        for (Index r = first; r < stop; ++r)
+          table_.CopyBetweenMargins(base + r * pitch, copies + (r - first) * margin_pitch_);
+        plane.base[0] = copies - first * margin_pitch_;
+        Squares<S, s, k>::Run(table_, plane, lines);
+      }
+    }
   }
   [[nodiscard]] bool ServesSquares() const {
     if constexpr (!squares) return false;
-    if (!plan_.rows || last_ == 0 || round_[0] || round_[1] || round_[2]) return false;
+    if (last_ == 0 || round_[0] || round_[1] || round_[2]) return false;
+    if (plan_.rows && table_.edges() > Squares<S, 1, 3>::max_edges) return false;
     const PooledAxis& a = plan_.axes[last_ - 1];
     const PooledAxis& b = plan_.axes[last_];
-    return a.slides && a.step == 1 && b.step == 1 && a.kernel == b.kernel && a.stride == b.stride &&
+    if (S::weighted && b.stride != 1) return false;
+    return a.slides && b.slides && a.step == 1 && b.step == 1 && a.kernel == b.kernel && a.stride == b.stride &&
            ((b.kernel == 3 && b.stride <= 2) || (b.kernel == 2 && b.stride == 2));
-  }
-  // One output row from all the rows of its window, at an end of the axis.
-  template <Index s, int k, bool edge, class Lines>
-  HWY_INLINE void BorderChunk(const Raw* const* planes, Index o, Index chunk, const Lines& lines) {
-    using Reader = Chunk<S, s, k, edge>;
-    const Reader reader(table_, chunk);
-    const Taps& window = plan_.axes[last_ - 1].taps[o];
-    typename Reader::Piece acc;
-    for (Index t = 0; t < window.count; ++t) {
-      const Raw* rows[S::inputs];
-      for (int i = 0; i < S::inputs; ++i) rows[i] = planes[i] + (window.start + t) * RowPitch(i);
-      typename Reader::Piece later;
-      reader.Reduce(rows, later);
-      for (int g = 0; g < Reader::groups; ++g) {
-        S::Shift(later[g], (window.first + t) * multiplier_[last_ - 1]);
-        if (t == 0)
-          for (int part = 0; part < S::parts; ++part) acc[g][part] = later[g][part];
-        else
-          S::Merge(acc[g], later[g]);
-      }
-    }
-    PutPiece(acc, chunk, lines);
-  }
-  template <Index s, int k, class Lines>
-  HWY_NOINLINE void Border(const Raw* const* planes, Index o, Lines& lines) {
-    lines.Go(o);
-    EachChunk([&]<bool edge>(std::bool_constant<edge>, Index chunk)
-                  HWY_ATTR { BorderChunk<s, k, edge>(planes, o, chunk, lines); });
-  }
-  template <int groups, class Lines>
-  HWY_INLINE static void PutPiece(const typename S::V (&acc)[groups][S::parts], Index chunk, const Lines& lines) {
-    HWY_UNROLL(16)
-    for (int g = 0; g < groups; ++g) lines.Put(acc[g], chunk * vector_lanes<Raw> + g * vector_lanes<Lane>);
-  }
-  [[nodiscard]] Index RowPitch(int input) const {
-    return plan_.inputs[static_cast<std::size_t>(input)].pooled[last_ - 1];
-  }
-  template <class F>
-  HWY_INLINE void EachChunk(F&& use) const {
-    Index chunk = 0;
-    for (; chunk < table_.inner_begin(); ++chunk) use(std::true_type{}, chunk);
-    for (; chunk < table_.inner_end(); ++chunk) use(std::false_type{}, chunk);
-    for (; chunk < table_.chunks(); ++chunk) use(std::true_type{}, chunk);
-  }
-  // Merges the pieces of k rows.
-  template <int k, int groups>
-  HWY_INLINE void MergeRows(const typename S::V (&pieces)[k][groups][S::parts],
-                            typename S::V (&acc)[groups][S::parts]) const {
-    const Index multiplier = multiplier_[last_ - 1];
-    HWY_UNROLL(16)
-    for (int g = 0; g < groups; ++g) {
-      HWY_UNROLL(16)
-      for (int part = 0; part < S::parts; ++part) acc[g][part] = pieces[0][g][part];
-      HWY_UNROLL(16)
-      for (int r = 1; r < k; ++r) {
-        typename S::V later[S::parts];
-        HWY_UNROLL(16)
-        for (int part = 0; part < S::parts; ++part) later[part] = pieces[r][g][part];
-        S::Shift(later, r * multiplier);
-        S::Merge(acc[g], later);
-      }
-    }
-  }
-
-  // Row after row, as they lie in memory: what a window shares with the next one is carried in a row of pieces.
-  template <Index s, int k, class Lines>
-  HWY_NOINLINE void Sweep(const Place& place, Lines& lines) {
-    const PooledAxis& axis = plan_.axes[last_ - 1];
-    const Raw* planes[S::inputs];
-    for (int i = 0; i < S::inputs; ++i) planes[i] = in_[i] + place.offset[i];
-    Index o = block_.begin[last_ - 1];
-    const Index end = block_.end[last_ - 1];
-    const Index run = HWY_MIN(end, axis.run_end);
-    for (; o < HWY_MIN(end, axis.run_begin); ++o) Border<s, k>(planes, o, lines);
-    if (o < run) {
-      lines.Go(o);
-      const Raw* rows[k][S::inputs];
-      for (int i = 0; i < S::inputs; ++i)
-        for (int r = 0; r < k; ++r) rows[r][i] = planes[i] + (axis.taps[o].start + r) * RowPitch(i);
-      Lane* carried[2] = {scratch_.At(carried_), scratch_.At(carried_) + S::parts * width_};
-      for (int r = 0; r < k - s; ++r)
-        EachChunk([&]<bool edge>(std::bool_constant<edge>, Index chunk) HWY_ATTR {
-          typename Chunk<S, s, k, edge>::Piece piece;
-          Chunk<S, s, k, edge>(table_, chunk).Reduce(rows[r], piece);
-          StorePiece(piece, chunk, carried[r]);
-        });
-      for (; o < run; ++o) {
-        EachChunk([&]<bool edge>(std::bool_constant<edge>, Index chunk)
-                      HWY_ATTR { SweepChunk<s, k, edge>(rows, chunk, carried, lines); });
-        if constexpr (k - s == 2) std::swap(carried[0], carried[1]);
-        for (int i = 0; i < S::inputs; ++i)
-          for (int r = 0; r < k; ++r) rows[r][i] += s * RowPitch(i);
-        lines.Next();
-      }
-    }
-    for (; o < end; ++o) Border<s, k>(planes, o, lines);
-  }
-  template <Index s, int k, bool edge, class Lines>
-  HWY_INLINE void SweepChunk(const Raw* const (&rows)[k][S::inputs], Index chunk, Lane* const (&carried)[2],
-                             const Lines& lines) const {
-    using Reader = Chunk<S, s, k, edge>;
-    const Reader reader(table_, chunk);
-    typename Reader::Piece pieces[k];
-    HWY_UNROLL(16)
-    for (int r = 0; r < k - s; ++r) {
-      HWY_UNROLL(16)
-      for (int g = 0; g < Reader::groups; ++g)
-        S::Load(pieces[r][g], carried[r] + chunk * vector_lanes<Raw> + g * vector_lanes<Lane>, width_, 0, 1);
-    }
-    HWY_UNROLL(16)
-    for (int r = k - s; r < k; ++r) reader.Reduce(rows[r], pieces[r]);
-    if constexpr (k > s) StorePiece(pieces[k - 1], chunk, carried[0]);  // in the place of the row that is done with
-    typename Reader::Piece acc;
-    MergeRows(pieces, acc);
-    PutPiece(acc, chunk, lines);
-  }
-  template <int groups>
-  HWY_INLINE void StorePiece(const typename S::V (&piece)[groups][S::parts], Index chunk, Lane* to) const {
-    HWY_UNROLL(16)
-    for (int g = 0; g < groups; ++g)
-      S::Store(piece[g], to + chunk * vector_lanes<Raw> + g * vector_lanes<Lane>, width_);
-  }
-
-  // Small planes, strip by strip: a vector of columns from the first row to the last, with the rows that windows share
-  // in registers.
-  template <Index s, int k, class Lines>
-  HWY_NOINLINE void Strips(const Place& place, Lines& lines) {
-    const Raw* planes[S::inputs];
-    for (int i = 0; i < S::inputs; ++i) planes[i] = in_[i] + place.offset[i];
-    EachChunk([&]<bool edge>(std::bool_constant<edge>, Index chunk)
-                  HWY_ATTR { Strip<s, k, edge>(planes, chunk, lines); });
-  }
-  template <Index s, int k, bool edge, class Lines>
-  HWY_INLINE void Strip(const Raw* const* planes, Index chunk, Lines lines) {
-    using Reader = Chunk<S, s, k, edge>;
-    const Reader reader(table_, chunk);
-    const PooledAxis& axis = plan_.axes[last_ - 1];
-    Index o = block_.begin[last_ - 1];
-    const Index end = block_.end[last_ - 1];
-    const Index run = HWY_MIN(end, axis.run_end);
-    for (; o < HWY_MIN(end, axis.run_begin); ++o) {
-      lines.Go(o);
-      BorderChunk<s, k, edge>(planes, o, chunk, lines);
-    }
-    if (o < run) {
-      lines.Go(o);
-      Index pitch[S::inputs];
-      const Raw* rows[S::inputs];
-      for (int i = 0; i < S::inputs; ++i) {
-        pitch[i] = RowPitch(i);
-        rows[i] = planes[i] + axis.taps[o].start * pitch[i];
-      }
-      typename Reader::Piece pieces[k];
-      HWY_UNROLL(16)
-      for (int r = 0; r < k - s; ++r) {
-        reader.Reduce(rows, pieces[r]);
-        for (int i = 0; i < S::inputs; ++i) rows[i] += pitch[i];
-      }
-      for (; o < run; ++o) {
-        HWY_UNROLL(16)
-        for (int r = k - s; r < k; ++r) {
-          reader.Reduce(rows, pieces[r]);
-          for (int i = 0; i < S::inputs; ++i) rows[i] += pitch[i];
-        }
-        typename Reader::Piece acc;
-        MergeRows(pieces, acc);
-        PutPiece(acc, chunk, lines);
-        lines.Next();
-        HWY_UNROLL(16)
-        for (int r = 0; r < k - s; ++r)
-          for (int g = 0; g < Reader::groups; ++g)
-            for (int part = 0; part < S::parts; ++part) pieces[r][g][part] = pieces[r + s][g][part];
-      }
-    }
-    for (; o < end; ++o) {
-      lines.Go(o);
-      BorderChunk<s, k, edge>(planes, o, chunk, lines);
-    }
   }
 
   // The rows of a slice along the axes from `a` on, of which `pieces` are merged.
@@ -584,8 +569,12 @@ class Stream {
     for (int i = 0; i < 2; ++i)
       if (round_[i]) to.out[i] = scratch_.At(finished_) + i * width_;
     if (round_[2]) to.winners = reinterpret_cast<std::uint8_t*>(scratch_.At(won_));
-    MergeAny(pieces, columns_,
-             [&](const auto& acc, Index lane) HWY_ATTR { finish_.Put(plan_, acc, lane, 0, columns_, to); });
+    constexpr Index n = vector_lanes<Raw>;
+    const bool spread = Spreads();
+    MergeAny(pieces, spread ? columns_ : width_, [&](const auto& acc, Index lane) HWY_ATTR {
+      const Index column = spread ? lane : table_.First(lane / n) + lane % n;
+      finish_.Put(plan_, acc, column, 0, columns_, to);
+    });
     Advance(pieces);
     if (!round_[0] && !round_[1] && !round_[2]) return;
     for (int i = 0; i < 2; ++i) {
@@ -611,7 +600,7 @@ class Stream {
   std::array<Index, max_rank> multiplier_{};  // of the numbers of taps along each axis
   std::array<Ring, max_rank> ring_{};
   plan::Scratch::Array<Lane> carried_{};
-  plan::Scratch::Array<double> numbers_{};
+  plan::Scratch::Array<double> numbers_{}, weights_{};
   plan::Scratch::Array<Raw> margins_{}, finished_{};
   plan::Scratch::Array<Bits<Lane>> won_{};
   Index margin_pitch_ = 0, margins_begin_ = 0, margins_end_ = 0;

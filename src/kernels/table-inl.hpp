@@ -10,6 +10,7 @@
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 #include "kernels/pull-inl.hpp"
 #include "kernels/reduce-inl.hpp"
+#include "kernels/repeat-inl.hpp"
 #include "kernels/smooth-inl.hpp"
 #include "kernels/smooth_pull-inl.hpp"
 #endif
@@ -37,6 +38,7 @@ Kernels MakeKernels() {
   table.extreme[1] = KernelOf<ExtremeState<T, true>>();
   table.winner[0] = KernelOf<WinnerState<T, false>>();
   table.winner[1] = KernelOf<WinnerState<T, true>>();
+  if constexpr (std::is_floating_point_v<T>) table.repeat = {&Repeat<T>::Tasks, &Repeat<T>::Run, false};
   if constexpr (!std::is_integral_v<T>) {
     table.push = {&Push<T>::Tasks, &Push<T>::Run, false};
     table.pull = {&Pull<T>::Tasks, &Pull<T>::Run, false};

@@ -17,6 +17,7 @@ struct Kernels {
   Index vector = 0;                                     // bytes of a vector; 0 if this instruction set has no kernels
   Kernel extreme[2], winner[2], tangent[2];             // [0] minimum, [1] maximum
   Kernel sum, weighted;                                 // weighted: taps are multiplied by a number of their position
+  Kernel repeat;                                        // the adjoint of a sum over windows that do not overlap
   Kernel pull, push;                                    // the derivative of a selection from its winners
   Kernel long_sum, long_weighted;                       // of f64, for windows of many taps
   Kernel power_sum, power_sum_tangent, power_sum_pull;  // smooth max and Lp

@@ -10,7 +10,7 @@ namespace cenote::plan {
 // The windows of an axis, one per output: of a reduction, or of its adjoint, where outputs and inputs change places.
 enum class Direction : std::uint8_t { forward, adjoint };
 
-// Above so many merges per position, blocks are scanned instead: a scan costs three.
+// Above so many merges per position or output, blocks are scanned instead: a scan costs three or four.
 inline constexpr Index direct_limit = 5;
 
 // Memory for the tables of a plan: on the stack for small problems.
@@ -113,7 +113,7 @@ inline void choose_algorithm(PooledAxis& axis) {
   if (axis.in == 0 || axis.out == 0) return;
   Index merges = 0;
   for (Index o = 0; o < axis.out; ++o) merges += std::max(Index{0}, axis.taps[o].count - 1);
-  if (merges <= direct_limit * axis.in) return;
+  if (merges <= direct_limit * std::max(axis.in, axis.out)) return;
   const Index length_limit = axis.in;
   Index shortest = axis.kernel;
   for (Index o = 0; o < axis.out; ++o) {
@@ -161,6 +161,8 @@ class Builder {
   void build() {
     axes();
     lanes();
+    plan_.whole = whole();
+    if (plan_.whole) return;
     mode();
     blocks();
   }
@@ -268,6 +270,26 @@ class Builder {
     });
   }
 
+  // One window holds all of a plane, planes are whole pieces of memory, and their results are neighbours. Large planes
+  // are cut into blocks instead.
+  [[nodiscard]] bool whole() {
+    const Index vector = request_.vector / request_.element;
+    if (request_.lifts || request_.inputs[1].data != nullptr || request_.outputs[1].data != nullptr) return false;
+    if (plan_.lanes.rank != 1 || plan_.lanes.count < vector || request_.direction != Direction::forward) return false;
+    Index cells = 1;
+    for (int a = plan_.rank - 1; a >= 0; --a) {
+      const PooledAxis& axis = plan_.axes[at(a)];
+      if (axis.out != 1 || axis.step != 1 || axis.taps[0].count != axis.in) return false;
+      if (plan_.inputs[0].pooled[at(a)] != cells && axis.in != 1) return false;
+      cells *= axis.in;
+    }
+    if (cells * request_.element < 16 || cells > 4096) return false;
+    if (request_.outputs[0].data != nullptr && plan_.outputs[0].lanes[0] != 1) return false;
+    if (request_.winner.data != nullptr && (plan_.winner.lanes[0] != 1 || request_.winner_bytes != 1)) return false;
+    plan_.together = detail::ceil_div(std::max(Index{1}, 32768 / cells), vector) * vector;
+    return true;
+  }
+
   void mode() {
     PooledAxis& last = plan_.axes[at(plan_.rank - 1)];
     const Index vector = request_.vector / request_.element;
@@ -282,16 +304,14 @@ class Builder {
                             (plan_.inputs[1].data == nullptr || plan_.inputs[1].pooled[at(plan_.rank - 1)] == 1);
     const bool small = plan_.lanes.count * 2 >= vector && (request_.lifts || cells * request_.vector <= 32 * 1024);
     bool direct = !plan_.some_empty && !request_.lifts;
-    bool weighted = false;
     for (int a = 0; a < plan_.rank; ++a) {
       const PooledAxis& axis = plan_.axes[at(a)];
-      weighted = weighted || axis.weights != nullptr;
       direct = direct && axis.block == 0 && (a == plan_.rank - 1 || axis.extent <= max_extent);
     }
     const bool slides =
         last.slides && last.stride <= (request_.common ? 4 : 2) && last.kernel <= 16 && last.in >= vector;
     const bool spreads = last.spread > 0 && request_.common && last.source.kernel <= 16;
-    const bool along_row = direct && !weighted && last.out >= vector / 2 && (slides || spreads);
+    const bool along_row = direct && last.out >= vector / 2 && (slides || spreads);
     plan_.rows = contiguous && !small && (along_row || (last.in >= vector && rows >= vector / 2));
     plan_.streams = plan_.rows ? along_row : direct && in_place();
     // Several vectors side by side make up for what a task costs, as long as the tile stays small.
@@ -356,7 +376,7 @@ class Builder {
     }
     Index cells = 1;
     for (int a = 0; a < plan_.rank; ++a) cells *= plan_.axes[at(a)].in;
-    const Index planes = std::clamp(16384 / std::max(Index{1}, cells), Index{1}, std::max(Index{1}, plan_.lanes.count));
+    const Index planes = std::clamp(65536 / std::max(Index{1}, cells), Index{1}, std::max(Index{1}, plan_.lanes.count));
     const Index lanes = std::min(inner, std::max(Index{64}, 16384 / std::max(Index{1}, last.out))) / vector * vector;
     plan_.together = plan_.rows ? planes : lanes;
   }

@@ -283,46 +283,68 @@ bool jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<con
   return false;
 }
 
-// The adjoint where one window holds everything: each gradient, divided, fills its plane. Serves planes that are whole
-// pieces of memory at equal distances.
-template <class T, class Op>
-bool fill_planes(const Op& op, const Geometry& g, const View<const T>& gy, const View<T>& gx, const Execution& exec) {
-  if constexpr (!std::is_floating_point_v<T>) return false;
-  const Dims from = spec::detail::output_strides(g, gy.strides());
-  const Dims& to = gx.strides();
-  Index cells = 1, lanes = 1, lane_from = 1, lane_to = 1;
-  Index count = 1;  // what the windows divide by
-  for (int a = g.rank() - 1; a >= 0; --a) {
-    const Axis& axis = g.axis(a);
-    if (axis.in == 0 || axis.out == 0) return false;
-    if (axis.pooled()) {
-      const AxisWindow window = axis.window(0);
-      if (axis.out != 1 || window.real != axis.in || (axis.in > 1 && to[a] != cells)) return false;
-      cells *= axis.in;
-      if constexpr (std::same_as<Op, Average>)
-        count *= op.divisor.kind == Divisor::Kind::real ? window.real : window.padded;
-    } else if (axis.in > 1) {
-      if (lanes == 1) {
-        lane_from = from[a];
-        lane_to = to[a];
-      } else if (from[a] != lanes * lane_from || to[a] != lanes * lane_to) {
-        return false;
-      }
-      lanes *= axis.in;
-    }
+// The rows that a task of a pull, push or repetition works on, or the lanes if planes are small: enough to be worth a
+// task, few enough to stay in a cache. Rows come in multiples of `unit`.
+inline void cut_rows(Plan& plan, Index unit) {
+  PooledAxis& first = plan.axes[0];
+  Index row = 1;
+  for (int a = 1; a < plan.rank; ++a) row *= std::max(Index{1}, plan.axes[static_cast<std::size_t>(a)].out);
+  Index rows = std::max(Index{1}, (Index{1} << 16) / row);
+  plan.vectors = std::clamp(rows / std::max(Index{1}, first.out), Index{1}, std::max(Index{1}, plan.lanes.count / 16));
+  // Lanes that are neighbours in memory stay together.
+  if (plan.outputs[0].access == Access::lanes) {
+    const Index inner = plan.lanes.sizes[static_cast<std::size_t>(plan.lanes.rank - 1)];
+    plan.vectors = cenote::detail::ceil_div(inner, std::max(Index{1}, cenote::detail::ceil_div(inner, 2048)));
+    rows = std::max(Index{1}, rows / std::max(Index{1}, plan.vectors));
   }
-  if (cells == 1) return false;
-  double scale = 1;
-  if constexpr (std::same_as<Op, Average>)
-    scale /= static_cast<double>(op.divisor.kind == Divisor::Kind::fixed ? op.divisor.number : count);
-  const Index each = std::max(Index{1}, 32768 / cells);  // planes of a task
-  each_task(exec, cenote::detail::ceil_div(lanes, each), lanes * cells, [&](Index task) {
-    for (Index lane = task * each; lane < std::min(lanes, (task + 1) * each); ++lane) {
-      const double gradient = static_cast<double>(gy.data()[lane * lane_from]);
-      std::fill_n(gx.data() + lane * lane_to, cells, static_cast<T>(gradient * scale + 0.0));  // no -0 (A5)
-    }
-  });
+  rows = cenote::detail::ceil_div(rows, unit) * unit;
+  first.outputs_per_block = std::max(Index{1}, std::min(first.out, rows));
+  first.blocks = std::max(Index{1}, cenote::detail::ceil_div(first.out, first.outputs_per_block));
+}
+
+// Along this axis no two windows share a cell.
+inline bool lie_apart(const Axis& axis) {
+  if (axis.out <= 1 || !Builder::reduces(axis)) return true;
+  return axis.kind == Axis::Kind::adaptive ? axis.in % axis.out == 0 : (axis.kernel - 1) * axis.dilation < axis.stride;
+}
+inline bool lie_apart(const Geometry& g) {
+  for (int a = 0; a < g.rank(); ++a)
+    if (!lie_apart(g.axis(a))) return false;
   return true;
+}
+
+// Gradients are only repeated: lanes are neighbours on both sides, or cells are on this one. Windows may share cells
+// along the last axis if they begin far from each other: then many cells have the same ones.
+inline bool repeats(const Plan& plan, const Kernels& table) {
+  if (table.repeat.run == nullptr) return false;
+  const PooledAxis& last = plan.axes[static_cast<std::size_t>(plan.rank - 1)];
+  for (int a = 0; a + 1 < plan.rank; ++a)
+    if (!lie_apart(plan.axes[static_cast<std::size_t>(a)].source)) return false;
+  const bool by_lanes = plan.outputs[0].access == Access::lanes;
+  if (!lie_apart(last.source) &&
+      (by_lanes || last.block > 0 || last.source.kind == Axis::Kind::adaptive || last.source.stride < 16))
+    return false;
+  return by_lanes ? plan.inputs[0].access == Access::lanes
+                  : plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)] == 1;
+}
+
+// Last axes of which one window holds everything become one axis.
+inline void merge_whole_axes(Plan& plan, Tables& tables) {
+  while (plan.rank > 1) {
+    const auto last = static_cast<std::size_t>(plan.rank - 1);
+    PooledAxis& outer = plan.axes[last - 1];
+    const PooledAxis& inner = plan.axes[last];
+    auto& strides = plan.outputs[0].pooled;
+    if (!is_whole(outer) || !is_whole(inner) || strides[last - 1] != inner.out * strides[last]) return;
+    const Index cells = outer.out * inner.out;
+    Taps* taps = tables.taps(cells);
+    std::fill_n(taps, cells, Taps{0, 1, 0, 0});
+    outer.taps = taps;
+    outer.out = cells;
+    outer.spread = 0;
+    strides[last - 1] = strides[last];
+    --plan.rank;
+  }
 }
 
 // The adjoint of a sum or an average: gradients, divided by what their windows divide by, summed per input.
@@ -330,7 +352,6 @@ template <class T, class Op>
 bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const View<T>& gx, const Execution& exec) {
   const Kernels& table = kernels<T>();
   if (table.vector == 0 || table.weighted.run == nullptr) return false;
-  if (fill_planes<T>(op, g, gy, gx, exec)) return true;
   Run run(g, exec, sizeof(T), table.vector);
   Request& request = run.request();
   const bool lengthy = std::same_as<T, double> && depth_of(g) > 7;
@@ -373,7 +394,7 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
     }
   }
   // In f64 a gradient is divided before it is added, so that no sum overflows that need not.
-  if (std::same_as<T, double> && scale != 1) {
+  if (std::same_as<T, double> && scale != 1 && !lie_apart(g)) {
     int pooled = -1;
     Index last = 1;
     for (int a = 0; a < g.rank(); ++a) {
@@ -392,6 +413,12 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
   }
   run.build();
   run.plan().formula.scale = scale;
+  if (!weighted && repeats(run.plan(), table)) {
+    merge_whole_axes(run.plan(), run.tables());
+    cut_rows(run.plan(), 1);
+    run(table.repeat);
+    return true;
+  }
   // Every axis of a weighted sum weighs.
   if (weighted)
     for (int a = 0; a < run.plan().rank; ++a) {
@@ -403,25 +430,6 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
     }
   run(!weighted ? plain : lengthy ? table.long_weighted : table.weighted);
   return true;
-}
-
-// The rows that a task of a pull or push works on, or the lanes if planes are small: enough to be worth a task, few
-// enough to stay in a cache. Rows come in multiples of `unit`.
-inline void cut_rows(Plan& plan, Index unit) {
-  PooledAxis& first = plan.axes[0];
-  Index row = 1;
-  for (int a = 1; a < plan.rank; ++a) row *= std::max(Index{1}, plan.axes[static_cast<std::size_t>(a)].out);
-  Index rows = std::max(Index{1}, (Index{1} << 16) / row);
-  plan.vectors = std::clamp(rows / std::max(Index{1}, first.out), Index{1}, std::max(Index{1}, plan.lanes.count / 16));
-  // Lanes that are neighbours in memory stay together.
-  if (plan.outputs[0].access == Access::lanes) {
-    const Index inner = plan.lanes.sizes[static_cast<std::size_t>(plan.lanes.rank - 1)];
-    plan.vectors = cenote::detail::ceil_div(inner, std::max(Index{1}, cenote::detail::ceil_div(inner, 2048)));
-    rows = std::max(Index{1}, rows / std::max(Index{1}, plan.vectors));
-  }
-  rows = cenote::detail::ceil_div(rows, unit) * unit;
-  first.outputs_per_block = std::max(Index{1}, std::min(first.out, rows));
-  first.blocks = std::max(Index{1}, cenote::detail::ceil_div(first.out, first.outputs_per_block));
 }
 
 // gx = gradients added at the winners.

@@ -53,16 +53,31 @@ struct Span {
   [[nodiscard]] Index size() const { return end - begin; }
 };
 
-// The positions that outputs begin .. end-1 see; empty if no window of theirs has a tap.
+// The positions that outputs begin .. end-1 see; empty if no window of theirs has a tap. Later windows neither begin
+// nor end earlier, except those that lack taps at an end of the axis.
 inline Span positions_of(const PooledAxis& axis, Index begin, Index end) {
   Span span{axis.in, 0};
-  for (Index o = begin; o < end; ++o) {
+  const auto see = [&](Index o) {
     const Taps& window = axis.taps[o];
-    if (window.count == 0) continue;
-    span.begin = std::min(span.begin, window.start);
-    span.end = std::max(span.end, window.start + (window.count - 1) * axis.step + 1);
-  }
+    if (window.count > 0) {
+      span.begin = std::min(span.begin, window.start);
+      span.end = std::max(span.end, window.start + (window.count - 1) * axis.step + 1);
+    }
+    return window.count == axis.kernel && (axis.slides || axis.step == 1);
+  };
+  for (Index o = begin; o < end; ++o)
+    if (see(o)) break;
+  for (Index o = end; o-- > begin;)
+    if (see(o)) break;
   return span.begin < span.end ? span : Span{};
+}
+
+// Every output of the axis has the same single tap.
+inline bool is_whole(const PooledAxis& axis) {
+  if (axis.in != 1) return false;
+  for (Index o = 0; o < axis.out; ++o)
+    if (axis.taps[o].count != 1) return false;
+  return true;
 }
 
 // How neighbouring cells and lanes of an operand lie in memory.
@@ -113,7 +128,8 @@ struct Plan {
   bool few_windows = false;  // hold any one cell
   bool rows = false;         // lanes are the columns of the last pooled axis, not the lane box
   bool streams = false;      // rows are reduced where they lie
-  Index together = 1;        // lanes of a task that streams: side by side, or one after the other in rows
+  bool whole = false;        // one window holds all of a plane, whose cells are neighbours
+  Index together = 1;        // lanes of a task that streams or has whole planes
   Formula formula{};
   std::atomic<bool>* odd = nullptr;     // set by a kernel that met a result it is not sure of
   std::atomic<bool>* wide = nullptr;    // set by a kernel that met a term beyond plain doubles (smooth max, Lp)

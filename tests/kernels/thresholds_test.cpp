@@ -105,6 +105,84 @@ TEST(Thresholds, GradientsOfAveragesInTwoDimensions) {
       }
 }
 
+// Gradients are repeated where windows lie apart, in rows and in lanes, with holes between and inside windows.
+TEST(Thresholds, GradientsOfAveragesWhoseWindowsLieApart) {
+  Sweep sweep;
+  for (const Index s : {2, 3, 4, 5, 9, 16, 40})
+    for (const Index k : {s, s - 1, Index{1}})
+      for (const Index w : {s * 2, s * 5 + 1, s * 17 + 3, s * 33})
+        for (const Type type : {Type::f32, Type::f64, Type::f16}) {
+          const Sliding window{.kernel = {2, k}, .stride = {3, s}, .padding = {{0, 0}, {k / 2, 0}}};
+          sweep(try_resolve({3, 7, w}, window), type, Average{7}, vjp_verb);
+          sweep(try_resolve({3, 7, w}, window), type, Sum{}, vjp_verb);
+          sweep(try_resolve({w, 19}, Sliding{.kernel = {k}, .stride = s, .axes = {0}}), type, Average{}, vjp_verb);
+        }
+  for (const Index parts : {1, 2, 6})
+    sweep(try_resolve({5, 12, 24}, Adaptive{.output = {parts, parts}}), Type::f32, Average{}, vjp_verb);
+  sweep(try_resolve({3, 90}, Sliding{.kernel = {3}, .stride = 8, .dilation = 3}), Type::f32, Average{}, vjp_verb);
+}
+
+// Windows that begin far from each other share cells, many of which hear from the same ones.
+TEST(Thresholds, GradientsOfAveragesInRuns) {
+  Sweep sweep;
+  for (const Index s : {15, 16, 17, 40})
+    for (const Index k : {s + 1, 2 * s, 2 * s + 8, 5 * s, 7 * s})
+      for (const Index low : {Index{0}, k / 2}) {
+        const Resolved g = try_resolve({2, 9 * s + k}, Sliding{.kernel = {k}, .stride = s, .padding = low});
+        sweep(g, Type::f32, Average{}, vjp_verb);
+        sweep(g, Type::f32, Average{Divisor::real}, vjp_verb);
+        sweep(g, Type::f64, Average{}, vjp_verb);
+      }
+}
+
+// Weights of gradients: of cells, rows and slices.
+TEST(Thresholds, WeightedGradientsOfAverages) {
+  Sweep sweep;
+  for (const Index k : {2, 3, 4})
+    for (const Index s : {1, 2})
+      for (const Index w : {9, 20, 66})
+        for (const Type type : {Type::f32, Type::f64, Type::bf16}) {
+          const Sliding cube{.kernel = {k, k, k}, .stride = s, .padding = k / 2};
+          sweep(try_resolve({2, 4, 5, w}, cube), type, Average{Divisor::real}, vjp_verb);
+          const Sliding last{.kernel = {k, k}, .stride = s, .padding = k / 2, .axes = {0, 1}};
+          sweep(try_resolve({6, 5, w}, last), type, Average{Divisor::real}, vjp_verb);
+          sweep(try_resolve({6, 5, w}, last), type, Average{}, vjp_verb);
+        }
+}
+
+// Planes of which one window holds everything, side by side in a vector or not, and too large for that.
+TEST(Thresholds, GlobalWindows) {
+  Sweep sweep;
+  for (const Type type : {Type::f32, Type::f64, Type::f16, Type::u8, Type::i32})
+    for (const Index planes : {1, 3, 4, 7, 8, 15, 16, 17, 33, 64, 70})
+      for (const Dims& plane : std::vector<Dims>{{1, 1, 3}, {1, 1, 4}, {1, 7, 7}, {2, 3, 5}, {1, 1, 16}, {1, 3, 21}}) {
+        const Resolved g = try_resolve({planes, plane[0], plane[1], plane[2]}, Global{.last = 3});
+        sweep(g, type, Max{}, values_and_winners);
+        sweep(g, type, Average{}, forward_verb);
+      }
+  for (const Index cells : {4095, 4096, 4097})
+    for (const Operator& op : std::vector<Operator>{Max{}, Average{}})
+      sweep(try_resolve({16, cells}, Global{.last = 1}), Type::f32, op, forward_verb);
+}
+
+// Small squares: rows of every width, more of them than are copied at a time, and a few planes on top of each other.
+TEST(Thresholds, SmallSquares) {
+  Sweep sweep;
+  for (const auto& [k, s] : std::vector<std::pair<Index, Index>>{{2, 2}, {3, 2}, {3, 1}})
+    for (const Index low : {Index{0}, Index{1}})
+      for (const Index w : {3, 7, 15, 16, 17, 31, 33, 63, 64, 65, 100, 130, 260})
+        for (const Type type : {Type::f32, Type::f64, Type::u8, Type::i8}) {
+          const Sliding window{.kernel = {k, k}, .stride = s, .padding = low};
+          sweep(try_resolve({2, 70, w}, window), type, Max{}, values_and_winners);
+          sweep(try_resolve({1, 9, w}, window), type, Average{}, forward_verb);
+          const Sliding lanes{.kernel = {k, k}, .stride = s, .padding = low, .axes = {0, 1}};
+          sweep(try_resolve({9, 7, w}, lanes), type, Max{}, values_and_winners);
+          sweep(try_resolve({9, 7, w}, lanes), type, Average{}, forward_verb);
+          if (!is_integer(type)) sweep(try_resolve({2, 9, w}, window), type, Max{}, forward_and_jvp_verb);
+          if (!is_integer(type)) sweep(try_resolve({9, 7, w}, lanes), type, Max{}, forward_and_jvp_verb);
+        }
+}
+
 // One window holds everything.
 TEST(Thresholds, GradientsOfGlobalAverages) {
   Sweep sweep;

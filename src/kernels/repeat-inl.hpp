@@ -1,0 +1,230 @@
+// The adjoint of sums over windows that do not overlap, or only along the last axis and far apart there: gradients,
+// scaled, are repeated, and what lies in no window becomes 0. The plan is the adjoint's: its outputs are the cells of
+// the input, each with at most one tap along the other axes. Rows, or lanes of a cell, that repeat the ones before are
+// copied from there.
+#if defined(CENOTE_KERNELS_REPEAT_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_KERNELS_REPEAT_INL_HPP
+#undef CENOTE_KERNELS_REPEAT_INL_HPP
+#else
+#define CENOTE_KERNELS_REPEAT_INL_HPP
+#endif
+
+#include "kernels/rows-inl.hpp"
+#include "kernels/winners-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::HWY_NAMESPACE {
+
+template <class T>
+class Repeat {
+ public:
+  static Index Tasks(const plan::Plan& plan) { return PullTask::Count(plan); }
+  static void Run(const plan::Plan& plan, Index number) {
+    const Repeat repeat(plan);
+    const PullTask task(plan, number);
+    const auto inner = static_cast<std::size_t>(plan.lanes.rank - 1);
+    EachRunOfLanes(plan, task.first, task.stop, [&](LanePlaces places, Index, Index count) {
+      if (plan.outputs[0].access == plan::Access::lanes)
+        return repeat.Plane(places, task, [&](const Cells& cells) { repeat.LanesOfRow(cells, count); });
+      for (Index lane = 0; lane < count; ++lane) {
+        repeat.Plane(places, task, [&](const Cells& cells) { repeat.Row(cells); });
+        places.in += plan.inputs[0].lanes[inner];
+        places.out += plan.outputs[0].lanes[inner];
+      }
+    });
+  }
+
+ private:
+  using D = hn::ScalableTag<T>;
+  static constexpr Index n = vector_lanes<T>;
+
+  // A row of cells along the last axis: where its gradients are (null: it lies in no window) and where it goes, the row
+  // before if that one is the same, and which of its cells are wanted.
+  struct Cells {
+    const T* from;
+    T* to;
+    const T* same;
+    Index begin, end;
+  };
+
+  explicit Repeat(const plan::Plan& plan)
+      : plan_(plan), axis_(plan.axes[static_cast<std::size_t>(plan.rank - 1)]), scale_(plan.formula.scale),
+        in_(plan.inputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)]),
+        out_(plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)]), whole_(plan::is_whole(axis_)) {}
+
+  [[nodiscard]] T Scaled(T gradient) const {
+    return static_cast<T>(static_cast<double>(gradient) * scale_ + 0.0);  // no -0 (A5)
+  }
+  [[nodiscard]] HWY_INLINE hn::VFromD<D> Scaled(hn::VFromD<D> gradients) const {
+    const hn::ScalableTag<double> wide;
+    const auto scale = hn::Set(wide, scale_);
+    const auto one = [&](auto v) HWY_ATTR { return hn::Add(hn::Mul(v, scale), hn::Zero(wide)); };
+    if constexpr (std::is_same_v<T, double>) {
+      return one(gradients);
+    } else {
+      const hn::Half<D> half;
+      const auto low = hn::DemoteTo(half, one(hn::PromoteTo(wide, hn::LowerHalf(half, gradients))));
+      const auto high = hn::DemoteTo(half, one(hn::PromoteTo(wide, hn::UpperHalf(half, gradients))));
+      return hn::Combine(D(), high, low);
+    }
+  }
+
+  // Calls use(cells) for every row of the plane of a lane.
+  template <class F>
+  void Plane(const LanePlaces& places, const PullTask& task, F&& use) const {
+    const auto last = static_cast<std::size_t>(plan_.rank - 1);
+    const T* gradients = static_cast<const T*>(plan_.inputs[0].data) + places.in;
+    T* to = static_cast<T*>(plan_.outputs[0].data) + places.out;
+    if (last == 0) return use({gradients, to, nullptr, task.begin, task.end});
+    std::array<Index, max_rank> at{};
+    at[0] = task.begin;
+    const T* before = nullptr;
+    const T* before_from = nullptr;
+    for (bool more = true; more;) {
+      Cells cells{gradients, to, nullptr, 0, axis_.out};
+      bool inside = true;
+      for (std::size_t a = 0; a < last; ++a) {
+        const plan::Taps& taps = plan_.axes[a].taps[at[a]];
+        inside = inside && taps.count > 0;
+        cells.from += taps.start * plan_.inputs[0].pooled[a];
+        cells.to += at[a] * plan_.outputs[0].pooled[a];
+      }
+      if (!inside) cells.from = nullptr;
+      if (before != nullptr && before_from == cells.from) cells.same = before;
+      use(cells);
+      before = cells.to;
+      before_from = cells.from;
+      more = false;
+      for (std::size_t a = last; a-- > 0;) {
+        if (++at[a] < (a == 0 ? task.end : plan_.axes[a].out)) {
+          more = true;
+          break;
+        }
+        at[a] = 0;
+      }
+    }
+  }
+
+  // Cells that are neighbours.
+  void Row(const Cells& cells) const {
+    const Index begin = cells.begin, size = cells.end - begin;
+    T* to = cells.to + begin;
+    if (cells.same != nullptr) return CopyCells(cells.same + begin, size, to);
+    if (cells.from == nullptr) return Fill(T{}, size, to);
+    if (whole_) return Fill(Scaled(cells.from[0]), size, to);
+    if (axis_.source.stride > 4) return Runs(cells);
+    if (in_ == 1 && axis_.spread > 0) {
+      switch (axis_.spread) {
+        case 2: return Spread<2>(cells);
+        case 3: return Spread<3>(cells);
+        default: return Spread<4>(cells);
+      }
+    }
+    OneByOne(cells, begin, cells.end);
+  }
+  void OneByOne(const Cells& cells, Index begin, Index end) const {
+    for (Index i = begin; i < end; ++i)
+      cells.to[i] = axis_.taps[i].count > 0 ? Scaled(cells.from[axis_.taps[i].start * in_]) : T{};
+  }
+  // The end of the cells that hear from the same outputs as cell i. There is nobody else between such cells, so that
+  // steps may grow and shrink again; between cells that hear from nobody there may be.
+  [[nodiscard]] Index EndOfRun(Index i, Index limit) const {
+    const plan::Taps& taps = axis_.taps[i];
+    if (taps.count == 0) {
+      while (++i < limit && axis_.taps[i].count == 0) {}
+      return i;
+    }
+    Index step = 1;
+    while (true) {
+      if (i + step < limit && axis_.taps[i + step].count == taps.count && axis_.taps[i + step].start == taps.start) {
+        i += step;
+        step *= 2;
+      } else if (step == 1) {
+        return i + 1;
+      } else {
+        step /= 2;
+      }
+    }
+  }
+  // Cells that hear from the same outputs, run by run.
+  void Runs(const Cells& cells) const {
+    for (Index i = cells.begin; i < cells.end;) {
+      const plan::Taps& taps = axis_.taps[i];
+      const Index end = EndOfRun(i, cells.end);
+      double sum = 0;
+      for (Index t = 0; t < taps.count; ++t)
+        sum += static_cast<double>(cells.from[(taps.start + t * axis_.step) * in_]);
+      Fill(static_cast<T>(sum * scale_ + 0.0), end - i, cells.to + i);
+      i = end;
+    }
+  }
+  // Windows s apart, a vector of them at a time; the last vector may begin inside the one before.
+  template <Index s>
+  HWY_NOINLINE void Spread(const Cells& cells) const {
+    const D d;
+    const Index low = axis_.low, kernel = axis_.source.kernel;
+    const Index begin = (cells.begin + low + s - 1) / s;
+    const Index end = HWY_MIN(axis_.in, (cells.end + low) / s);
+    if (end - begin < n) return OneByOne(cells, cells.begin, cells.end);
+    OneByOne(cells, cells.begin, begin * s - low);
+    for (Index o = begin; o < end; o += n) {
+      o = HWY_MIN(o, end - n);
+      const auto v = Scaled(hn::LoadU(d, cells.from + o));
+      hn::VFromD<D> phases[s];
+      HWY_UNROLL(16)
+      for (Index r = 0; r < s; ++r) phases[r] = r < kernel ? v : hn::Zero(d);
+      T* place = cells.to + o * s - low;
+      if constexpr (s == 2) hn::StoreInterleaved2(phases[0], phases[1], d, place);
+      if constexpr (s == 3) hn::StoreInterleaved3(phases[0], phases[1], phases[2], d, place);
+      if constexpr (s == 4) hn::StoreInterleaved4(phases[0], phases[1], phases[2], phases[3], d, place);
+    }
+    OneByOne(cells, end * s - low, cells.end);
+  }
+
+  // Cells of `count` lanes that are neighbours.
+  void LanesOfRow(const Cells& cells, Index count) const {
+    Index before = -1;  // the output of the cell before
+    for (Index i = cells.begin; i < cells.end; ++i) {
+      T* to = cells.to + i * out_;
+      const plan::Taps& taps = axis_.taps[i];
+      const Index from = cells.from == nullptr || taps.count == 0 ? -2 : taps.start;
+      if (i > cells.begin && from == before)
+        CopyCells(to - out_, count, to);
+      else if (cells.same != nullptr)
+        CopyCells(cells.same + i * out_, count, to);
+      else if (from < 0)
+        Fill(T{}, count, to);
+      else
+        ScaleAll(cells.from + from * in_, count, to);
+      before = from;
+    }
+  }
+  void ScaleAll(const T* from, Index count, T* to) const {
+    const D d;
+    Index i = 0;
+    for (; i + n <= count; i += n) hn::StoreU(Scaled(hn::LoadU(d, from + i)), d, to + i);
+    for (; i < count; ++i) to[i] = Scaled(from[i]);
+  }
+
+  // Whole vectors, of which the last may begin inside the one before.
+  static HWY_INLINE void Fill(T value, Index count, T* to) {
+    const D d;
+    if (count < n) {
+      for (Index i = 0; i < count; ++i) to[i] = value;
+      return;
+    }
+    const auto v = hn::Set(d, value);
+    for (Index i = 0; i + n <= count; i += n) hn::StoreU(v, d, to + i);
+    hn::StoreU(v, d, to + count - n);
+  }
+
+  const plan::Plan& plan_;
+  const plan::PooledAxis& axis_;  // the last
+  double scale_;
+  Index in_, out_;  // between neighbours along it
+  bool whole_;      // all its cells have the same window
+};
+
+}  // namespace cenote::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

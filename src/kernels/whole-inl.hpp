@@ -1,0 +1,168 @@
+// Planes of which one window holds everything (global pooling), where the cells of a plane are neighbours: a vector of
+// planes side by side, transposed and reduced in registers.
+#if defined(CENOTE_KERNELS_WHOLE_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_KERNELS_WHOLE_INL_HPP
+#undef CENOTE_KERNELS_WHOLE_INL_HPP
+#else
+#define CENOTE_KERNELS_WHOLE_INL_HPP
+#endif
+
+#include "kernels/finish-inl.hpp"
+#include "kernels/lanes-inl.hpp"
+#include "plan/scratch.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::HWY_NAMESPACE {
+
+template <class S>
+class Whole {
+ public:
+  using Raw = typename S::Raw;
+  using Lane = typename S::Lane;
+  static constexpr Index n = vector_lanes<Raw>;
+
+  static Index Tasks(const plan::Plan& plan) { return (plan.lanes.count + plan.together - 1) / plan.together; }
+  static void Run(const plan::Plan& plan, Index task) {
+    const Index first = task * plan.together;
+    const Index stop = HWY_MIN(plan.lanes.count, first + plan.together);
+    Whole whole(plan);
+    // The last group may begin inside the one before; a task never begins with less than a group.
+    for (Index lane = first; lane < stop; lane += n) whole.Group(HWY_MIN(lane, plan.lanes.count - n));
+  }
+
+ private:
+  static constexpr int groups = static_cast<int>(n / vector_lanes<Lane>);
+  static constexpr int side = 16 / sizeof(Raw);
+  using D = hn::ScalableTag<Bits<Raw>>;
+  using Piece = typename S::V[groups][S::parts];
+
+  explicit Whole(const plan::Plan& plan) : plan_(plan), rank_(static_cast<std::size_t>(plan.rank)) {
+    cells_ = 1;
+    Index multiplier = 1;
+    for (std::size_t a = rank_; a-- > 0;) {
+      cells_ *= plan.axes[a].in;
+      multiplier_[a] = multiplier;
+      multiplier *= plan.axes[a].kernel;
+    }
+    numbers_ = scratch_.Ask<double>(Finish<S>::Numbers(1));
+    scratch_.Take();
+    Index real = 1, padded = 1;
+    for (std::size_t a = 0; a + 1 < rank_; ++a) {
+      real *= plan.axes[a].taps[0].count;
+      padded *= plan.axes[a].taps[0].padded;
+    }
+    finish_.Begin({&plan, 0, 1, real, padded, 1, n}, scratch_.At(numbers_));
+  }
+
+  static HWY_INLINE void Assign(Piece& to, const Piece& from) {
+    HWY_UNROLL(16)
+    for (int g = 0; g < groups; ++g) {
+      HWY_UNROLL(16)
+      for (int part = 0; part < S::parts; ++part) to[g][part] = from[g][part];
+    }
+  }
+
+  HWY_NOINLINE void Group(Index lane) {
+    const D d;
+    const Index pitch = plan_.inputs[0].lanes[0];
+    const Raw* base = static_cast<const Raw*>(plan_.inputs[0].data) + lane * pitch;
+    const std::size_t last = rank_ - 1;
+    const Index columns = plan_.axes[last].in, cells = cells_;
+    const Index first = plan_.axes[last].taps[0].first;
+    Index column = 0;
+    Piece row, plane;
+    Index line = 0;
+    const std::size_t outer = rank_ > 1 ? rank_ - 2 : 0;
+    const Index lines = rank_ > 1 ? plan_.axes[outer].in : 1;
+    const Index line_first = rank_ > 1 ? plan_.axes[outer].taps[0].first : 0;
+    const Index multiplier = rank_ > 1 ? multiplier_[outer] : 0;
+    plane_ = 0;
+    for (Index c = 0; c < cells;) {
+      // The planes behind these are asked for ahead of their turn: so many short rows are more than the hardware
+      // follows.
+      if (c % (64 / Index{sizeof(Raw)}) == 0) Prefetch(base + n * pitch + c, pitch);
+      const Index begin = HWY_MIN(c, cells - side);  // the last square overlaps the one before
+      hn::VFromD<D> square[side];
+      HWY_UNROLL(16)
+      for (int r = 0; r < side; ++r) square[r] = LoadBlocks(d, base + begin + r * pitch, side * pitch);
+      TransposeBlocks(d, square);
+      HWY_UNROLL(16)
+      for (int r = 0; r < side; ++r) {
+        if (begin + r < c) continue;
+        const hn::VFromD<hn::ScalableTag<Raw>> raw[1] = {hn::BitCast(hn::ScalableTag<Raw>(), square[r])};
+        HWY_UNROLL(16)
+        for (int g = 0; g < groups; ++g) {
+          if (column == 0) {
+            S::Tap(row[g], raw, first, g);
+          } else {
+            typename S::V later[S::parts];
+            S::Tap(later, raw, first + column, g);
+            S::Merge(row[g], later);
+          }
+        }
+        if (++column == columns) {
+          column = 0;
+          Join(row, line, (line_first + line) * multiplier, plane);
+          if (++line == lines) {
+            line = 0;
+            if (rank_ > 2) EndPlane(plane);
+          }
+        }
+      }
+      c = begin + side;
+    }
+    if (rank_ > 2) Assign(plane, planes_[0]);
+    Put(plane, lane);
+  }
+  static HWY_INLINE void Prefetch(const Raw* at, Index pitch) {
+    HWY_UNROLL(16)
+    for (Index l = 0; l < n; ++l, at += pitch) hwy::Prefetch(at);
+  }
+  // The piece at `position` of an axis joins those before it.
+  static HWY_INLINE void Join(const Piece& piece, Index position, Index number, Piece& to) {
+    HWY_UNROLL(16)
+    for (int g = 0; g < groups; ++g) {
+      typename S::V later[S::parts];
+      HWY_UNROLL(16)
+      for (int part = 0; part < S::parts; ++part) later[part] = piece[g][part];
+      S::Shift(later, number);
+      if (position == 0)
+        for (int part = 0; part < S::parts; ++part) to[g][part] = later[part];
+      else
+        S::Merge(to[g], later);
+    }
+  }
+  // A plane of the last two axes is complete: it joins those before it, as do the pieces of the axes that end with it.
+  HWY_NOINLINE void EndPlane(const Piece& plane) {
+    Index at = plane_++;
+    const Piece* piece = &plane;
+    for (std::size_t a = rank_ - 2; a-- > 0;) {
+      const plan::PooledAxis& axis = plan_.axes[a];
+      Join(*piece, at % axis.in, (axis.taps[0].first + at % axis.in) * multiplier_[a], planes_[a]);
+      if ((at + 1) % axis.in != 0) return;
+      piece = &planes_[a];
+      at /= axis.in;
+    }
+  }
+  HWY_INLINE void Put(const Piece& plane, Index lane) const {
+    RowTarget<Raw> target;
+    for (std::size_t i = 0; i < 2; ++i)
+      if (plan_.outputs[i].data != nullptr) target.out[i] = static_cast<Raw*>(plan_.outputs[i].data) + lane;
+    if (plan_.winners != nullptr) target.winners = plan_.winners + lane * plan_.winner_bytes;
+    HWY_UNROLL(16)
+    for (int g = 0; g < groups; ++g) finish_.Put(plan_, plane[g], g * vector_lanes<Lane>, 0, n, target);
+  }
+
+  const plan::Plan& plan_;
+  std::size_t rank_;
+  Index cells_ = 1, plane_ = 0;
+  std::array<Index, max_rank> multiplier_{};  // of the numbers of taps along each axis
+  plan::Scratch scratch_;
+  plan::Scratch::Array<double> numbers_{};
+  Finish<S> finish_{};
+  Piece planes_[max_rank];  // what the axes from each on have come to
+};
+
+}  // namespace cenote::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
