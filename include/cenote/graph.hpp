@@ -4,16 +4,18 @@
 //   node, build     handles, the node with its three payloads, the graph
 //   layout, workspace, program, once    memory by liveness, runs, runs with owning results
 //   wiring, pointwise, shape, product, matrix, conv, loss, pooling    the nodes
-//   draw            the graph as text and as a picture
+//   draw, picture   the graph as text and as a picture
 #pragma once
 
 #include "cenote/graph/build.hpp"
 #include "cenote/graph/conv.hpp"
+#include "cenote/graph/draw.hpp"
 #include "cenote/graph/layout.hpp"
 #include "cenote/graph/loss.hpp"
 #include "cenote/graph/matrix.hpp"
 #include "cenote/graph/node.hpp"
 #include "cenote/graph/once.hpp"
+#include "cenote/graph/picture.hpp"
 #include "cenote/graph/pointwise.hpp"
 #include "cenote/graph/pooling.hpp"
 #include "cenote/graph/product.hpp"

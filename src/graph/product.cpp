@@ -29,7 +29,7 @@ Block<T, Order> block(const Matrix<T>& m, Index i, Index j, Index rows, Index co
 }
 
 template <int A, int B, class T>
-void multiply(const Matrix<T>& a, const Matrix<T>& b, T* c) {
+void by_blocks(const Matrix<T>& a, const Matrix<T>& b, T* c) {
   using Result = Eigen::Map<Stored<T, Eigen::RowMajor>, Eigen::Unaligned, Eigen::OuterStride<>>;
   for (Index k = 0; k < a.cols; k += depth)
     for (Index i = 0; i < a.rows; i += width<T>)
@@ -45,16 +45,16 @@ void multiply(const Matrix<T>& a, const Matrix<T>& b, T* c) {
 }  // namespace
 
 template <class T>
-void product(const Matrix<T>& a, const Matrix<T>& b, T* c, bool add) {
+void multiply(const Matrix<T>& a, const Matrix<T>& b, T* c, bool add) {
   constexpr int row = Eigen::RowMajor, column = Eigen::ColMajor;
   if (!add) std::fill_n(c, a.rows * b.cols, T(0));
   if (a.transposed)
-    b.transposed ? multiply<column, column>(a, b, c) : multiply<column, row>(a, b, c);
+    b.transposed ? by_blocks<column, column>(a, b, c) : by_blocks<column, row>(a, b, c);
   else
-    b.transposed ? multiply<row, column>(a, b, c) : multiply<row, row>(a, b, c);
+    b.transposed ? by_blocks<row, column>(a, b, c) : by_blocks<row, row>(a, b, c);
 }
 
-template void product<float>(const Matrix<float>&, const Matrix<float>&, float*, bool);
-template void product<double>(const Matrix<double>&, const Matrix<double>&, double*, bool);
+template void multiply<float>(const Matrix<float>&, const Matrix<float>&, float*, bool);
+template void multiply<double>(const Matrix<double>&, const Matrix<double>&, double*, bool);
 
 }  // namespace cenote::compiled

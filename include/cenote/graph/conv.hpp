@@ -127,7 +127,7 @@ template <class T>
 void convolve(const ConvolutionSizes& s, const T* x, const T* weights, T* y, std::span<T> columns, bool add) {
   for (Index n = 0; n < s.batch; ++n) {
     to_columns(s, x + n * s.in * s.cells, columns);
-    product<T>({weights, s.out, s.rows()}, {columns.data(), s.rows(), s.windows}, y + n * s.out * s.windows, add);
+    multiply<T>({weights, s.out, s.rows()}, {columns.data(), s.rows(), s.windows}, y + n * s.out * s.windows, add);
   }
 }
 template <class T>
@@ -164,10 +164,10 @@ Node<T> conv_node(std::vector<Handle> inputs, const ConvolutionFit& fit) {
       const T* gy = v.gy.data() + n * s.out * s.windows;
       if (!v.gx[1].empty()) {
         to_columns(s, v.x[0].data() + n * s.in * s.cells, columns);
-        product<T>({gy, s.out, s.windows}, {columns.data(), s.windows, s.rows(), true}, v.gx[1].data(), n > 0);
+        multiply<T>({gy, s.out, s.windows}, {columns.data(), s.windows, s.rows(), true}, v.gx[1].data(), n > 0);
       }
       if (!v.gx[0].empty()) {
-        product<T>({v.x[1].data(), s.rows(), s.out, true}, {gy, s.out, s.windows}, columns.data());
+        multiply<T>({v.x[1].data(), s.rows(), s.out, true}, {gy, s.out, s.windows}, columns.data());
         from_columns<T>(s, columns, v.gx[0].data() + n * s.in * s.cells);
       }
     }

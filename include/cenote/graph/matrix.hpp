@@ -38,17 +38,17 @@ Node<T> matmul_node(const Handle& a, const Handle& b, Index n, Index k, Index m)
   node.reads = Reads::inputs;
   node.selective = true;
   node.forward = [=](const Forward<T>& f) {
-    product<T>({f.x[0].data(), n, k}, {f.x[1].data(), k, m}, f.y.data());
+    multiply<T>({f.x[0].data(), n, k}, {f.x[1].data(), k, m}, f.y.data());
   };
   node.jvp = [=](const Jvp<T>& j) {
     const bool left = !j.dx[0].empty();
-    if (left) product<T>({j.dx[0].data(), n, k}, {j.x[1].data(), k, m}, j.dy.data());
-    if (!j.dx[1].empty()) product<T>({j.x[0].data(), n, k}, {j.dx[1].data(), k, m}, j.dy.data(), left);
+    if (left) multiply<T>({j.dx[0].data(), n, k}, {j.x[1].data(), k, m}, j.dy.data());
+    if (!j.dx[1].empty()) multiply<T>({j.x[0].data(), n, k}, {j.dx[1].data(), k, m}, j.dy.data(), left);
   };
   node.vjp = [=](const Vjp<T>& v) {
     const Matrix<T> gy{v.gy.data(), n, m};
-    if (!v.gx[0].empty()) product<T>(gy, {v.x[1].data(), m, k, true}, v.gx[0].data());
-    if (!v.gx[1].empty()) product<T>({v.x[0].data(), k, n, true}, gy, v.gx[1].data());
+    if (!v.gx[0].empty()) multiply<T>(gy, {v.x[1].data(), m, k, true}, v.gx[0].data());
+    if (!v.gx[1].empty()) multiply<T>({v.x[0].data(), k, n, true}, gy, v.gx[1].data());
   };
   return node;
 }
@@ -73,19 +73,19 @@ Node<T> linear_node(std::vector<Handle> inputs, const Dims& shape, Index n, Inde
   node.reads = Reads::inputs;
   node.selective = true;
   node.forward = [=](const Forward<T>& f) {
-    product<T>({f.x[0].data(), n, in}, {f.x[1].data(), in, out, true}, f.y.data());
+    multiply<T>({f.x[0].data(), n, in}, {f.x[1].data(), in, out, true}, f.y.data());
     if (biased) add_to_rows<T>(f.x[2], f.y);
   };
   node.jvp = [=](const Jvp<T>& j) {
     zero(j.dy);
-    if (!j.dx[0].empty()) product<T>({j.dx[0].data(), n, in}, {j.x[1].data(), in, out, true}, j.dy.data(), true);
-    if (!j.dx[1].empty()) product<T>({j.x[0].data(), n, in}, {j.dx[1].data(), in, out, true}, j.dy.data(), true);
+    if (!j.dx[0].empty()) multiply<T>({j.dx[0].data(), n, in}, {j.x[1].data(), in, out, true}, j.dy.data(), true);
+    if (!j.dx[1].empty()) multiply<T>({j.x[0].data(), n, in}, {j.dx[1].data(), in, out, true}, j.dy.data(), true);
     if (biased && !j.dx[2].empty()) add_to_rows<T>(j.dx[2], j.dy);
   };
   node.vjp = [=](const Vjp<T>& v) {
     const T* gy = v.gy.data();
-    if (!v.gx[0].empty()) product<T>({gy, n, out}, {v.x[1].data(), out, in}, v.gx[0].data());
-    if (!v.gx[1].empty()) product<T>({gy, out, n, true}, {v.x[0].data(), n, in}, v.gx[1].data());
+    if (!v.gx[0].empty()) multiply<T>({gy, n, out}, {v.x[1].data(), out, in}, v.gx[0].data());
+    if (!v.gx[1].empty()) multiply<T>({gy, out, n, true}, {v.x[0].data(), n, in}, v.gx[1].data());
     if (biased && !v.gx[2].empty()) sum_of_rows<T>(v.gy, v.gx[2]);
   };
   return node;

@@ -19,15 +19,15 @@ struct Matrix {
 namespace compiled {
 // Instantiated for f32 and f64. No allocation.
 template <class T>
-void product(const Matrix<T>& a, const Matrix<T>& b, T* c, bool add);
+void multiply(const Matrix<T>& a, const Matrix<T>& b, T* c, bool add);
 }  // namespace compiled
 #endif
 
 // c = a b, or c += a b; c is row by row and shares no memory with a or b.
 template <class T>
-void product(const Matrix<T>& a, const Matrix<T>& b, T* c, bool add = false) {
+void multiply(const Matrix<T>& a, const Matrix<T>& b, T* c, bool add = false) {
 #if defined(CENOTE_COMPILED)
-  if constexpr (std::same_as<T, float> || std::same_as<T, double>) return compiled::product<T>(a, b, c, add);
+  if constexpr (std::same_as<T, float> || std::same_as<T, double>) return compiled::multiply<T>(a, b, c, add);
 #endif
   for (Index i = 0; i < a.rows; ++i)
     for (Index j = 0; j < b.cols; ++j) {
