@@ -87,7 +87,8 @@ Tensors<T> first_parameters(const Graph<T>& g, const std::vector<Handle>& parame
     const Dims& dims = g.dims(parameter);
     Tensor<T>& tensor = out.emplace_back(dims);
     if (dims.rank == 1) continue;
-    const double reach = std::sqrt(6.0 / static_cast<double>(volume(dims) / dims[0]));
+    const Index fan = volume(dims) / dims[0];
+    const double reach = std::sqrt(6.0 / static_cast<double>(fan));
     for (T& weight : tensor.data()) weight = static_cast<T>(random.between(-reach, reach));
   }
   return out;
@@ -176,7 +177,8 @@ class Trainer {
     constexpr std::size_t size = pieces * static_cast<std::size_t>(piece);
     int right = 0;
     for (std::size_t at = 0; at < which.size(); at += size) {
-      each_piece(digits, which.subspan(at, std::min(size, which.size() - at)), [this](Worker& worker) { judge(worker); });
+      each_piece(digits, which.subspan(at, std::min(size, which.size() - at)),
+                 [this](Worker& worker) { judge(worker); });
       for (const Worker& worker : workers_) right += worker.right;
     }
     return static_cast<double>(right) / static_cast<double>(which.size());
@@ -349,8 +351,9 @@ int main(int argc, char** argv) {
   std::vector<std::size_t> training(order.begin() + static_cast<std::ptrdiff_t>(held_out), order.end());
   if (quick) training.resize(96);
 
-  std::printf("Gradients of the network against finite differences, in f64:\n"
-              "  pooling     of        VJP             difference   relative\n");
+  std::printf(
+      "Gradients of the network against finite differences, in f64:\n"
+      "  pooling     of        VJP             difference   relative\n");
   double worst = 0;
   for (const Pooling how : {Pooling::max, Pooling::average, Pooling::smooth_max})
     worst = std::max(worst, check_gradients(digits, how, seed));

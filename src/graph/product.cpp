@@ -9,8 +9,9 @@ namespace cenote::compiled {
 
 namespace {
 
-// Eigen copies panels of its operands before it multiplies: to the stack if they have at most EIGEN_STACK_ALLOCATION_LIMIT
-// bytes, to the heap otherwise. Blocks of this many numbers stay within it, so nothing is allocated.
+// Eigen copies panels of its operands before it multiplies: to the stack if they have at most
+// EIGEN_STACK_ALLOCATION_LIMIT bytes, to the heap otherwise. Blocks of this many numbers stay within it, so nothing is
+// allocated.
 constexpr Index depth = 256;
 template <class T>
 constexpr Index width = EIGEN_STACK_ALLOCATION_LIMIT / (depth * Index{sizeof(T)});

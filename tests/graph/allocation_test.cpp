@@ -1,4 +1,5 @@
-// After its first run of a kind, a program allocates nothing: not for values, not for derivatives, not inside the nodes.
+// After its first run of a kind, a program allocates nothing: not for values, not for derivatives, not inside the
+// nodes.
 #include <gtest/gtest.h>
 
 #include "cenote/graph.hpp"
@@ -13,16 +14,17 @@ using test::allocations;
 Handle network(Graph<float>& g, const Handle& x) {
   const Handle h = relu(g, conv(g, x, g.input("w", {4, 2, 3, 3}), g.input("b", {4}), {.padding = 1}));
   const Sliding windows{.kernel = {3, 3}, .stride = 2, .padding = 1};
-  const Handle pools = concatenate(g,
-                                   {max_pool(g, h, windows), min_pool(g, h, windows), avg_pool(g, h, windows),
-                                    avg_pool(g, h, windows, {.divisor = Divisor::real}),
-                                    smooth_max_pool(g, h, windows, {.beta = 2}), lp_pool(g, h, windows, {.p = 2}),
-                                    max_pool(g, h, windows, {.ties = Ties::split}), sum_pool(g, h, windows)},
-                                   1);
+  const Handle pools = concatenate(
+      g,
+      {max_pool(g, h, windows), min_pool(g, h, windows), avg_pool(g, h, windows),
+       avg_pool(g, h, windows, {.divisor = Divisor::real}), smooth_max_pool(g, h, windows, {.beta = 2}),
+       lp_pool(g, h, windows, {.p = 2}), max_pool(g, h, windows, {.ties = Ties::split}), sum_pool(g, h, windows)},
+      1);
   const Handle small = adaptive_max_pool(g, add(g, pools, tanh(g, scale(g, pools, 0.01F))), {.output = {5, 7}});
   const Handle mixed = sub(g, small, neg(g, mul(g, small, small)));
   const Handle positive = log(g, add(g, exp(g, tanh(g, mixed)), exp(g, tanh(g, mixed))));
-  const Handle flat = flatten(g, concatenate(g, {global_avg_pool(g, positive, {.last = 2}), mean(g, positive, {2, 3}, true)}, 1));
+  const Handle flat =
+      flatten(g, concatenate(g, {global_avg_pool(g, positive, {.last = 2}), mean(g, positive, {2, 3}, true)}, 1));
   const Handle logits = matmul(g, linear(g, flat, g.input("v", {6, 64})), g.input("m", {6, 5}));
   return softmax_cross_entropy(g, logits, g.input("t", {2, 5}));
 }

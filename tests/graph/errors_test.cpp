@@ -1,4 +1,5 @@
-// Every mistake that a graph can be asked to make, with the whole message: the node, the shapes it got and those expected.
+// Every mistake that a graph can be asked to make, with the whole message: the node, the shapes it got and those
+// expected.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -59,7 +60,10 @@ const std::vector<Mistake>& mistakes() {
        "relu: x is no node; use a handle that this graph gave out"},
       {Rule::handle_unknown, [](Fixture& f) { add(f.g, f.x, Handle()); },
        "add: b is no node; use a handle that this graph gave out"},
-      {Rule::handle_unknown, [](Fixture& f) { concatenate(f.g, {f.x, Handle()}, 0); },
+      {Rule::handle_unknown,
+       [](Fixture& f) {
+         concatenate(f.g, {f.x, Handle()}, 0);
+       },
        "concatenate: xs[1] is no node; use a handle that this graph gave out"},
       {Rule::handle_unknown, [](Fixture& f) { f.g.add(bomb(Handle(), {2}, "")); },
        "bomb: input 0 is no node; use a handle that this graph gave out"},
@@ -97,7 +101,10 @@ const std::vector<Mistake>& mistakes() {
        "Program: by is `x` twice; derivatives are taken by inputs, each named once"},
 
       // N2: nodes, and what they are connected to
-      {Rule::node_incomplete, [](Fixture& f) { f.g.add({.name = "mine", .inputs = {f.x}, .shape = {2, 3}}); },
+      {Rule::node_incomplete,
+       [](Fixture& f) {
+         f.g.add({.name = "mine", .inputs = {f.x}, .shape = {2, 3}});
+       },
        "mine: forward is empty; a node has a name, forward, jvp and vjp"},
       {Rule::node_incomplete,
        [](Fixture& f) {
@@ -110,7 +117,10 @@ const std::vector<Mistake>& mistakes() {
        "add: name is empty; a node has a name, forward, jvp and vjp"},
       {Rule::inputs_expected, [](Fixture& f) { concatenate(f.g, {}, 0); },
        "concatenate: xs has 0 handles; expected at least 1 (inputs none; expected at least one input)"},
-      {Rule::shape_mismatch, [](Fixture& f) { add(f.g, f.x, f.g.input("z", {2, 4})); },
+      {Rule::shape_mismatch,
+       [](Fixture& f) {
+         add(f.g, f.x, f.g.input("z", {2, 4}));
+       },
        "add: b has size 4 on axis 1; expected 3 (inputs 2x3 and 2x4; expected equal shapes)"},
       {Rule::rank_mismatch, [](Fixture& f) { mul(f.g, f.x, f.image); },
        "mul: b has 3 axes; expected 2 (inputs 2x3 and 1x4x4; expected equal shapes)"},
@@ -118,8 +128,7 @@ const std::vector<Mistake>& mistakes() {
        "mean_squared_error: b has size 3 on axis 0; expected 2 (inputs 2x3 and 3x4; expected equal shapes)"},
       {Rule::shape_mismatch, [](Fixture& f) { softmax_cross_entropy(f.g, f.x, f.w); },
        "softmax_cross_entropy: b has size 3 on axis 0; expected 2 (inputs 2x3 and 3x4; expected equal shapes)"},
-      {Rule::rank_mismatch,
-       [](Fixture& f) { softmax_cross_entropy(f.g, f.g.input("s", {}), f.g.input("t", {})); },
+      {Rule::rank_mismatch, [](Fixture& f) { softmax_cross_entropy(f.g, f.g.input("s", {}), f.g.input("t", {})); },
        "softmax_cross_entropy: a has 0 axes; expected 1 (inputs scalar; expected ... x classes)"},
       {Rule::shape_mismatch, [](Fixture& f) { matmul(f.g, f.x, f.x); },
        "matmul: b has size 2 on axis 0; expected 3 (inputs 2x3 and 2x3; expected n x k and k x m)"},
@@ -127,35 +136,65 @@ const std::vector<Mistake>& mistakes() {
        "matmul: a has 3 axes; expected 2 (inputs 1x4x4 and 2x3; expected n x k and k x m)"},
       {Rule::shape_mismatch, [](Fixture& f) { linear(f.g, f.x, f.w); },
        "linear: weights has size 4 on axis 1; expected 3 (inputs 2x3 and 3x4; expected ... x in, out x in and out)"},
-      {Rule::shape_mismatch, [](Fixture& f) { linear(f.g, f.x, f.g.input("v", {5, 3}), f.g.input("b", {4})); },
+      {Rule::shape_mismatch,
+       [](Fixture& f) {
+         linear(f.g, f.x, f.g.input("v", {5, 3}), f.g.input("b", {4}));
+       },
        "linear: bias has size 4 on axis 0; expected 5 (inputs 2x3, 5x3 and 4; expected ... x in, out x in and out)"},
-      {Rule::shape_mismatch, [](Fixture& f) { conv(f.g, f.image, f.g.input("k", {2, 3, 3, 3})); },
+      {Rule::shape_mismatch,
+       [](Fixture& f) {
+         conv(f.g, f.image, f.g.input("k", {2, 3, 3, 3}));
+       },
        "conv: weights has size 3 on axis 1; expected 1 (inputs 1x4x4 and 2x3x3x3; expected (batch x) channels x space, "
        "outputs x channels x window and outputs)"},
-      {Rule::window_fits, [](Fixture& f) { conv(f.g, f.image, f.g.input("k", {2, 1, 3, 5})); },
-       "conv: kernel spans 5 cells on axis 1, but the padded input has 4; the dilated kernel may not be larger than the "
+      {Rule::window_fits,
+       [](Fixture& f) {
+         conv(f.g, f.image, f.g.input("k", {2, 1, 3, 5}));
+       },
+       "conv: kernel spans 5 cells on axis 1, but the padded input has 4; the dilated kernel may not be larger than "
+       "the "
        "padded input (inputs 1x4x4 and 2x1x3x5; expected (batch x) channels x space, outputs x channels x window and "
        "outputs)"},
-      {Rule::torch_rank, [](Fixture& f) { conv(f.g, f.x, f.g.input("k", {2, 1, 3, 3})); },
+      {Rule::torch_rank,
+       [](Fixture& f) {
+         conv(f.g, f.x, f.g.input("k", {2, 1, 3, 3}));
+       },
        "conv: x has 2 axes; expected 3 (unbatched) or one more (batched) (inputs 2x3 and 2x1x3x3; expected (batch x) "
        "channels x space, outputs x channels x window and outputs)"},
       {Rule::element_count, [](Fixture& f) { reshape(f.g, f.x, {5}); },
        "reshape: x has 6 elements; the shape needs 5 (inputs 2x3; expected as many elements as the new shape)"},
       {Rule::axis_range, [](Fixture& f) { flatten(f.g, f.x, 2); },
-       "flatten: from names axis 2; the input has 2 axes, so -2 to 2-1 are legal (inputs 2x3; expected one of the axes)"},
-      {Rule::shape_mismatch, [](Fixture& f) { concatenate(f.g, {f.x, f.w}, 1); },
+       "flatten: from names axis 2; the input has 2 axes, so -2 to 2-1 are legal (inputs 2x3; expected one of the "
+       "axes)"},
+      {Rule::shape_mismatch,
+       [](Fixture& f) {
+         concatenate(f.g, {f.x, f.w}, 1);
+       },
        "concatenate: xs has size 3 on axis 0; expected 2 (inputs 2x3 and 3x4; expected shapes that differ on that axis "
        "only)"},
       {Rule::axis_range, [](Fixture& f) { sum(f.g, f.x, {2}); },
        "sum: axes names axis 2; the input has 2 axes, so -2 to 2-1 are legal (input 2x3)"},
-      {Rule::window_fits, [](Fixture& f) { avg_pool(f.g, f.image, {.kernel = {5, 5}}); },
-       "avg_pool: kernel spans 5 cells on axis 1, but the padded input has 4; the dilated kernel may not be larger than "
+      {Rule::window_fits,
+       [](Fixture& f) {
+         avg_pool(f.g, f.image, {.kernel = {5, 5}});
+       },
+       "avg_pool: kernel spans 5 cells on axis 1, but the padded input has 4; the dilated kernel may not be larger "
+       "than "
        "the padded input (input 1x4x4)"},
-      {Rule::beta_legal, [](Fixture& f) { smooth_max_pool(f.g, f.image, {.kernel = {2, 2}}, {.beta = 0}); },
+      {Rule::beta_legal,
+       [](Fixture& f) {
+         smooth_max_pool(f.g, f.image, {.kernel = {2, 2}}, {.beta = 0});
+       },
        "smooth_max_pool: beta is 0; it must be finite and not 0 (positive: smooth maximum, negative: smooth minimum)"},
-      {Rule::torch_padding, [](Fixture& f) { max_pool2d_pad(f.g, f.image, {2, 2}, 2); },
+      {Rule::torch_padding,
+       [](Fixture& f) {
+         max_pool2d_pad(f.g, f.image, {2, 2}, 2);
+       },
        "max_pool2d_pad: padding is 2 on axis 1; PyTorch's names allow at most half the effective kernel, here 1"},
-      {Rule::size_nonnegative, [](Fixture& f) { f.g.input("n", {2, -1}); },
+      {Rule::size_nonnegative,
+       [](Fixture& f) {
+         f.g.input("n", {2, -1});
+       },
        "input: shape is -1 on axis 1; a size must be at least 0"},
       {Rule::shape_mismatch, [](Fixture& f) { (void)f.g.as<Shape<2, 4>>(f.x); },
        "as: x has size 3 on axis 1; expected 4 (got 2x3, expected 2x4)"},
@@ -232,7 +271,9 @@ const std::vector<Mistake>& mistakes() {
        "pull: this linear map is out of date, because its workspace has run since; linearize again"},
       {Rule::array_count,
        [](Fixture& f) {
-         const auto program = [](auto& g) { g.output("y", mean_squared_error(g, g.input("a", {2}), g.input("b", {2}))); };
+         const auto program = [](auto& g) {
+           g.output("y", mean_squared_error(g, g.input("a", {2}), g.input("b", {2})));
+         };
          hessian_vector_product<double>(program, {f.tx, f.tx}, {f.tx});
        },
        "hessian_vector_product: direction has 1 arrays; expected 2, one for each of the inputs"},
@@ -359,8 +400,7 @@ TEST(GraphErrors, N4_AFailedRunLeavesNothingBehind) {
     (void)program.vjp(workspace, {tx.view()}, {seed.view()});
     FAIL();
   } catch (const GraphError& error) {
-    EXPECT_STREQ(error.what(),
-                 "value_and_vjp: node 2 (bomb: 3 -> 3) threw: something that is no std::exception");
+    EXPECT_STREQ(error.what(), "value_and_vjp: node 2 (bomb: 3 -> 3) threw: something that is no std::exception");
   }
   armed = false;
   EXPECT_EQ(detail::owned<double>(program.vjp(workspace, {tx.view()}, {seed.view()})), before);

@@ -92,10 +92,34 @@ TEST(GraphGolden, ValuesTangentsAndGradientsArePyTorchs) {
     if (HasFatalFailure()) return;
   }
   EXPECT_GE(programs.size(), 200U);
-  for (const char* op : {"max_pool", "avg_pool", "avg_pool_real", "smooth_max_pool", "adaptive_max_pool",
-                         "adaptive_avg_pool", "global_max_pool", "global_avg_pool", "add", "sub", "mul", "scale", "neg",
-                         "relu", "tanh", "exp", "log", "matmul", "linear", "conv", "reshape", "flatten", "concatenate",
-                         "sum", "mean", "cross_entropy", "squared_error", "detach"})
+  for (const char* op : {"max_pool",
+                         "avg_pool",
+                         "avg_pool_real",
+                         "smooth_max_pool",
+                         "adaptive_max_pool",
+                         "adaptive_avg_pool",
+                         "global_max_pool",
+                         "global_avg_pool",
+                         "add",
+                         "sub",
+                         "mul",
+                         "scale",
+                         "neg",
+                         "relu",
+                         "tanh",
+                         "exp",
+                         "log",
+                         "matmul",
+                         "linear",
+                         "conv",
+                         "reshape",
+                         "flatten",
+                         "concatenate",
+                         "sum",
+                         "mean",
+                         "cross_entropy",
+                         "squared_error",
+                         "detach"})
     EXPECT_GE(seen[op], 8) << op;
 }
 

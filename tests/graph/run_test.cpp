@@ -70,9 +70,9 @@ void expect_payloads(const std::function<Handle(Graph<double>&, Handle)>& build,
   EXPECT_EQ(pushed.tangents[0], push(tx, dx));
   EXPECT_EQ(pulled.gradients[0], pull(tx, gy));
 }
-#define EXPECT_POOLING(in, name, ...)                                                       \
-  expect_payloads([](auto& g, auto x) { return name(g, x, __VA_ARGS__); }, in,              \
-                  [](const auto& x) { return cenote::name(x, __VA_ARGS__); },               \
+#define EXPECT_POOLING(in, name, ...)                                                           \
+  expect_payloads([](auto& g, auto x) { return name(g, x, __VA_ARGS__); }, in,                  \
+                  [](const auto& x) { return cenote::name(x, __VA_ARGS__); },                   \
                   [](const auto& x, const auto& dx) { return name##_jvp(x, dx, __VA_ARGS__); }, \
                   [](const auto& x, const auto& gy) { return name##_vjp(x, gy, __VA_ARGS__); })
 
@@ -86,7 +86,8 @@ TEST(FromTorchLean, GraphAvgPool) {
 }
 TEST(FromTorchLean, GraphSmoothMaxPool) {
   EXPECT_POOLING((Dims{2, 9}), smooth_max_pool, (Sliding{.kernel = {3}, .stride = 2}), SmoothMax{.beta = 1.5});
-  EXPECT_POOLING((Dims{2, 4, 5, 6}), smooth_max_pool, (Sliding{.kernel = {2, 2, 3}, .stride = 2}), SmoothMax{.beta = 3});
+  EXPECT_POOLING((Dims{2, 4, 5, 6}), smooth_max_pool, (Sliding{.kernel = {2, 2, 3}, .stride = 2}),
+                 SmoothMax{.beta = 3});
 }
 TEST(FromTorchLean, GraphMaxPool2d) {
   EXPECT_POOLING((Dims{3, 8, 8}), max_pool2d, (PerAxis{2, 2}), (MaxPoolOptions{.stride = 2}));
@@ -95,26 +96,39 @@ TEST(FromTorchLean, GraphAvgPool2d) {
   EXPECT_POOLING((Dims{3, 8, 8}), avg_pool2d, (PerAxis{3, 2}), (AvgPoolOptions{.stride = 2}));
 }
 TEST(FromTorchLean, GraphMaxPool2dPad) {
-  const auto on = [](auto&& name, const auto&... x) { return name(x..., PerAxis{3, 3}, MaxPoolOptions{.stride = 2, .padding = 1}); };
-  expect_payloads([](auto& g, auto x) { return max_pool2d_pad(g, x, {3, 3}, 1, {.stride = 2}); }, {3, 8, 8},
-                  [&](const auto& x) { return on([](auto&&... a) { return max_pool2d(a...); }, x); },
-                  [&](const auto& x, const auto& dx) { return on([](auto&&... a) { return max_pool2d_jvp(a...); }, x, dx); },
-                  [&](const auto& x, const auto& gy) { return on([](auto&&... a) { return max_pool2d_vjp(a...); }, x, gy); });
+  const auto on = [](auto&& name, const auto&... x) {
+    return name(x..., PerAxis{3, 3}, MaxPoolOptions{.stride = 2, .padding = 1});
+  };
+  expect_payloads(
+      [](auto& g, auto x) {
+        return max_pool2d_pad(g, x, {3, 3}, 1, {.stride = 2});
+      },
+      {3, 8, 8}, [&](const auto& x) { return on([](auto&&... a) { return max_pool2d(a...); }, x); },
+      [&](const auto& x, const auto& dx) { return on([](auto&&... a) { return max_pool2d_jvp(a...); }, x, dx); },
+      [&](const auto& x, const auto& gy) { return on([](auto&&... a) { return max_pool2d_vjp(a...); }, x, gy); });
 }
 TEST(FromTorchLean, GraphAvgPool2dPad) {
-  const auto on = [](auto&& name, const auto&... x) { return name(x..., PerAxis{3, 3}, AvgPoolOptions{.stride = 2, .padding = 1}); };
-  expect_payloads([](auto& g, auto x) { return avg_pool2d_pad(g, x, {3, 3}, 1, {.stride = 2}); }, {3, 8, 8},
-                  [&](const auto& x) { return on([](auto&&... a) { return avg_pool2d(a...); }, x); },
-                  [&](const auto& x, const auto& dx) { return on([](auto&&... a) { return avg_pool2d_jvp(a...); }, x, dx); },
-                  [&](const auto& x, const auto& gy) { return on([](auto&&... a) { return avg_pool2d_vjp(a...); }, x, gy); });
+  const auto on = [](auto&& name, const auto&... x) {
+    return name(x..., PerAxis{3, 3}, AvgPoolOptions{.stride = 2, .padding = 1});
+  };
+  expect_payloads(
+      [](auto& g, auto x) {
+        return avg_pool2d_pad(g, x, {3, 3}, 1, {.stride = 2});
+      },
+      {3, 8, 8}, [&](const auto& x) { return on([](auto&&... a) { return avg_pool2d(a...); }, x); },
+      [&](const auto& x, const auto& dx) { return on([](auto&&... a) { return avg_pool2d_jvp(a...); }, x, dx); },
+      [&](const auto& x, const auto& gy) { return on([](auto&&... a) { return avg_pool2d_vjp(a...); }, x, gy); });
 }
 TEST(FromTorchLean, GraphSmoothMaxPool2d) {
   const Sliding windows{.kernel = {2, 2}, .stride = 2};
   const SmoothMax op{.beta = 2};
-  expect_payloads([&](auto& g, auto x) { return smooth_max_pool2d(g, x, {2, 2}, op, {.stride = 2}); }, {3, 8, 8},
-                  [&](const auto& x) { return smooth_max_pool(x, windows, op); },
-                  [&](const auto& x, const auto& dx) { return smooth_max_pool_jvp(x, dx, windows, op); },
-                  [&](const auto& x, const auto& gy) { return smooth_max_pool_vjp(x, gy, windows, op); });
+  expect_payloads(
+      [&](auto& g, auto x) {
+        return smooth_max_pool2d(g, x, {2, 2}, op, {.stride = 2});
+      },
+      {3, 8, 8}, [&](const auto& x) { return smooth_max_pool(x, windows, op); },
+      [&](const auto& x, const auto& dx) { return smooth_max_pool_jvp(x, dx, windows, op); },
+      [&](const auto& x, const auto& gy) { return smooth_max_pool_vjp(x, gy, windows, op); });
 }
 TEST(GraphPooling, EveryOtherNameHasItsPayloads) {
   EXPECT_POOLING((Dims{2, 7, 7}), min_pool, (Sliding{.kernel = {2, 3}}));
@@ -275,11 +289,11 @@ TEST(GraphMemory, N7_ArraysShareMemoryWhenTheyAreNotNeededTogether) {
   for (int i = 0; i < 50; ++i) y = neg(g, y);
   g.output("y", y);
   const PeakMemory peak = Program<float>(g).peak_memory();
-  EXPECT_EQ(peak.evaluate, 2 * 4096);        // one is read, one is written
-  EXPECT_EQ(peak.jvp, 4 * 4096);             // and the same for tangents
-  EXPECT_EQ(peak.vjp, 3 * 4096);             // gradients, and the value that is returned
+  EXPECT_EQ(peak.evaluate, 2 * 4096);  // one is read, one is written
+  EXPECT_EQ(peak.jvp, 4 * 4096);       // and the same for tangents
+  EXPECT_EQ(peak.vjp, 3 * 4096);       // gradients, and the value that is returned
   Workspace<float> workspace{Program<float>(g)};
-  EXPECT_EQ(workspace.bytes(), 0U);          // taken when it is needed
+  EXPECT_EQ(workspace.bytes(), 0U);  // taken when it is needed
 }
 
 TEST(GraphMemory, PeakMemoryIsWhatAWorkspaceTakes) {
@@ -314,8 +328,7 @@ Handle weighted_square(Graph<T>& g, const Handle& a, const Handle& b) {
                 .jvp =
                     [](const Jvp<T>& j) {
                       for (std::size_t i = 0; i < j.dy.size(); ++i)
-                        j.dy[i] = j.dx[0][i] * j.x[1][i] * j.x[1][i] +
-                                  T(Index{2}) * j.x[0][i] * j.x[1][i] * j.dx[1][i];
+                        j.dy[i] = j.dx[0][i] * j.x[1][i] * j.x[1][i] + T(Index{2}) * j.x[0][i] * j.x[1][i] * j.dx[1][i];
                     },
                 .vjp =
                     [](const Vjp<T>& v) {
@@ -376,7 +389,8 @@ void check_hessian(const auto& build, const Tensors<double>& x, const Tensors<do
 
 TEST(GraphSecondOrder, N8_HessianOfSmoothMax) {
   const auto build = [](auto& g) {
-    const auto y = smooth_max_pool(g, g.input("x", {1, 6, 6}), {.kernel = {3, 3}, .stride = 2, .padding = 1}, {.beta = 2});
+    const auto y =
+        smooth_max_pool(g, g.input("x", {1, 6, 6}), {.kernel = {3, 3}, .stride = 2, .padding = 1}, {.beta = 2});
     g.output("y", sum(g, mul(g, y, y), {0, 1, 2}));
   };
   check_hessian(build, {ramp({1, 6, 6})}, {ramp({1, 6, 6}, 0.9)}, {ramp({1, 6, 6}, 1.7)});

@@ -1,5 +1,5 @@
-// Programs as data: a list of instructions that builds the same graph for any scalar. Random ones for the laws, and those
-// that PyTorch has run (tests/golden/graph.txt).
+// Programs as data: a list of instructions that builds the same graph for any scalar. Random ones for the laws, and
+// those that PyTorch has run (tests/golden/graph.txt).
 #pragma once
 
 #include <sstream>
@@ -159,15 +159,14 @@ class RandomProgram {
     positive_.push_back(positive);
     return static_cast<int>(handles_.size()) - 1;
   }
-  int add_input(const Dims& shape) {
-    return push({"input", {}, std::vector<Index>(shape.begin(), shape.end())}, true);
-  }
+  int add_input(const Dims& shape) { return push({"input", {}, std::vector<Index>(shape.begin(), shape.end())}, true); }
   // A node of this shape that is there, sometimes; otherwise a new input.
   int of_shape(const Dims& shape) {
     std::vector<int> same;
     for (int i = 0; i < static_cast<int>(handles_.size()); ++i)
       if (dims(i) == shape) same.push_back(i);
-    if (!same.empty() && uniform(0, 3) > 0) return same[static_cast<std::size_t>(uniform(0, static_cast<Index>(same.size()) - 1))];
+    if (!same.empty() && uniform(0, 3) > 0)
+      return same[static_cast<std::size_t>(uniform(0, static_cast<Index>(same.size()) - 1))];
     return add_input(shape);
   }
 
@@ -237,7 +236,8 @@ class RandomProgram {
     if (outputs > most) return;
     Instruction step{"conv", {x, of_shape(weights)}, {space}};
     if (chance()) step.in.push_back(of_shape({out}));
-    for (const auto& list : {stride, padding, dilation}) step.numbers.insert(step.numbers.end(), list.begin(), list.end());
+    for (const auto& list : {stride, padding, dilation})
+      step.numbers.insert(step.numbers.end(), list.begin(), list.end());
     push(std::move(step), false);
   }
   void reshape_or_join(int x, bool tame, bool positive) {
@@ -278,14 +278,16 @@ class RandomProgram {
     }
     Index outputs = 1;
     for (int a = 0; a < shape.rank; ++a)
-      outputs *= a < shape.rank - d ? shape[a] : std::max(shape[a] + 2, output[static_cast<std::size_t>(a - shape.rank + d)]);
+      outputs *=
+          a < shape.rank - d ? shape[a] : std::max(shape[a] + 2, output[static_cast<std::size_t>(a - shape.rank + d)]);
     if (outputs > 3 * most) return;
     if (kind == 5) {
       push({chance() ? "adaptive_max_pool" : "adaptive_avg_pool", {x}, output}, tame);
       return;
     }
     Instruction step{names[static_cast<std::size_t>(uniform(0, static_cast<Index>(names.size()) - 1))], {x}, {d}, real};
-    for (const auto& list : {kernel, stride, padding, dilation}) step.numbers.insert(step.numbers.end(), list.begin(), list.end());
+    for (const auto& list : {kernel, stride, padding, dilation})
+      step.numbers.insert(step.numbers.end(), list.begin(), list.end());
     step.numbers.push_back(uniform(0, 1));
     push(std::move(step), tame);
   }

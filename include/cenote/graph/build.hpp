@@ -66,29 +66,29 @@ class Graph {
   ~Graph() = default;
 
   // An array that every run is given, in the order of these calls.
-  Handle input(std::string name, const Dims& dims) {
+  Handle input(const std::string& name, const Dims& dims) {
     for (const int i : inputs_)
       if (record(i).node.name == name) raise({.rule = Rule::name_unique, .argument = "name", .text = name}, "input");
     check_sizes(dims, "input");
     inputs_.reserve(inputs_.size() + 1);
-    const Handle out = append({.kind = detail::NodeKind::input, .node = leaf(std::move(name), dims)});
+    const Handle out = append({.kind = detail::NodeKind::input, .node = leaf(name, dims)});
     inputs_.push_back(out.index());
     return out;
   }
   template <StaticShape S>
-  Var<S> input(std::string name) {
-    return Var<S>(input(std::move(name), S::dims));
+  Var<S> input(const std::string& name) {
+    return Var<S>(input(name, S::dims));
   }
 
   // An array that is part of the graph. Nothing is differentiated by it.
-  Handle constant(Tensor<T> value, std::string name = "constant") {
-    Node<T> node = leaf(std::move(name), value.dims());
+  Handle constant(Tensor<T> value, const std::string& name = "constant") {
+    Node<T> node = leaf(name, value.dims());
     return append({.kind = detail::NodeKind::constant, .node = std::move(node), .constant = std::move(value)});
   }
   template <StaticShape S>
-  Var<S> constant(const Tensor<T, S>& value, std::string name = "constant") {
+  Var<S> constant(const Tensor<T, S>& value, const std::string& name = "constant") {
     const auto data = value.data();
-    return Var<S>(constant(Tensor<T>(S::dims, std::vector<T>(data.begin(), data.end())), std::move(name)));
+    return Var<S>(constant(Tensor<T>(S::dims, std::vector<T>(data.begin(), data.end())), name));
   }
 
   // The same values, through which no derivative passes.
@@ -126,11 +126,11 @@ class Graph {
   }
 
   // What a program returns, in the order of these calls.
-  void output(std::string name, const Handle& of) {
+  void output(const std::string& name, const Handle& of) {
     (void)dims(of, "output", "`" + name + "`");
     for (const auto& taken : outputs_)
       if (taken.name == name) raise({.rule = Rule::name_unique, .argument = "name", .text = name}, "output");
-    outputs_.push_back({std::move(name), of.index()});
+    outputs_.push_back({name, of.index()});
   }
 
   // The shape of a node. `caller` and `argument` open the message if the handle is not one of this graph's.
@@ -158,9 +158,9 @@ class Graph {
  private:
   using Record = detail::NodeRecord<T>;
 
-  static Node<T> leaf(std::string name, const Dims& dims) {
+  static Node<T> leaf(const std::string& name, const Dims& dims) {
     Node<T> node;
-    node.name = std::move(name);
+    node.name = name;
     node.shape = dims;
     node.reads = Reads::nothing;
     return node;

@@ -45,11 +45,10 @@ constexpr ConvolutionFit fit_conv(const Dims& x, const Dims& weights, const Dims
     window.push_back(weights[a + 2]);
     cells.push_back(x[channel + 1 + a]);
   }
-  const Resolved resolved = try_resolve(
-      cells, Sliding{.kernel = window,
-                     .stride = options.stride.given() ? options.stride : PerAxis(1),
-                     .padding = options.padding,
-                     .dilation = options.dilation});
+  const Resolved resolved = try_resolve(cells, Sliding{.kernel = window,
+                                                       .stride = options.stride.given() ? options.stride : PerAxis(1),
+                                                       .padding = options.padding,
+                                                       .dilation = options.dilation});
   if (resolved.problem) return no(*resolved.problem);
   ConvolutionFit out;
   out.sizes.geometry = resolved.geometry;
@@ -139,10 +138,10 @@ void add_bias(const ConvolutionSizes& s, std::span<const T> bias, std::span<T> y
 }
 
 template <class T>
-Node<T> conv_node(std::vector<Handle> inputs, const ConvolutionFit& fit) {
+Node<T> conv_node(const std::vector<Handle>& inputs, const ConvolutionFit& fit) {
   const ConvolutionSizes s = fit.sizes;
   const bool biased = inputs.size() == 3;
-  Node<T> node{.name = "conv", .inputs = std::move(inputs), .shape = fit.fit.dims};
+  Node<T> node{.name = "conv", .inputs = inputs, .shape = fit.fit.dims};
   const std::string words = describe(s.geometry);  // "8x8 -> 8x8, sliding 3x3 stride 1 padding 1"
   node.parameters = words.substr(words.find("sliding ") + 8);
   node.reads = Reads::inputs;
@@ -183,13 +182,13 @@ Node<T> conv_node(std::vector<Handle> inputs, const ConvolutionFit& fit) {
 }
 
 template <class T>
-Handle conv(Graph<T>& g, std::vector<Handle> inputs, const Convolution& options) {
+Handle conv(Graph<T>& g, const std::vector<Handle>& inputs, const Convolution& options) {
   static constexpr std::array<std::string_view, 3> names{"x", "weights", "bias"};
   std::vector<Dims> dims;
   for (std::size_t i = 0; i < inputs.size(); ++i) dims.push_back(g.dims(inputs[i], "conv", names[i]));
   const ConvolutionFit fit = fit_conv(dims[0], dims[1], dims.size() == 3 ? &dims[2] : nullptr, options);
   if (fit.fit.problem) raise_misfit(fit.fit, "conv", dims);
-  return g.add(conv_node<T>(std::move(inputs), fit));
+  return g.add(conv_node<T>(inputs, fit));
 }
 
 template <Convolution C, class X, class W>
@@ -213,11 +212,10 @@ Handle conv(Graph<T>& g, const Handle& x, const Handle& weights, const Handle& b
   return detail::conv<T>(g, {x, weights, bias}, options);
 }
 template <class X, class W, Convolution C>
-concept ConvolutionFits =
-    TypedHandle<X> && TypedHandle<W> && (!detail::convolution_fit<C, X, W>.fit.problem);
+concept ConvolutionFits = TypedHandle<X> && TypedHandle<W> && (!detail::convolution_fit<C, X, W>.fit.problem);
 template <class X, class W, class B, Convolution C>
-concept ConvolutionFitsWithBias = TypedHandle<X> && TypedHandle<W> && TypedHandle<B> &&
-                                  (!detail::convolution_fit_with_bias<C, X, W, B>.fit.problem);
+concept ConvolutionFitsWithBias =
+    TypedHandle<X> && TypedHandle<W> && TypedHandle<B> && (!detail::convolution_fit_with_bias<C, X, W, B>.fit.problem);
 template <Convolution C, class T, TypedHandle X, TypedHandle W>
   requires ConvolutionFits<X, W, C>
 auto conv(Graph<T>& g, const X& x, const W& weights) {

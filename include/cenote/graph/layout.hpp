@@ -119,7 +119,8 @@ class LayoutBuilder {
     std::vector<Index> offsets;
     layout_.total = place(arrays_, unit_, offsets);
     for (auto* list : {&layout_.value, &layout_.tangent, &layout_.gradient})
-      for (Index& offset : *list) offset = offset == Layout::outside ? offset : offsets[static_cast<std::size_t>(offset)];
+      for (Index& offset : *list)
+        offset = offset == Layout::outside ? offset : offsets[static_cast<std::size_t>(offset)];
     for (auto& list : layout_.contributions)
       for (auto& one : list)
         if (one.offset != Layout::outside) one.offset = offsets[static_cast<std::size_t>(one.offset)];

@@ -29,7 +29,8 @@ T log_sum_exp(std::span<const T> row) {
   for (const T& x : row)
     if (anchor(x) > shift) shift = anchor(x);
   Adding<T> sum(Index{0});
-  for (const T& x : row) sum = sum + static_cast<Adding<T>>(exp(static_cast<Adding<T>>(x) - static_cast<Adding<T>>(shift)));
+  for (const T& x : row)
+    sum = sum + static_cast<Adding<T>>(exp(static_cast<Adding<T>>(x) - static_cast<Adding<T>>(shift)));
   return static_cast<T>(static_cast<Adding<T>>(shift) + static_cast<Adding<T>>(log(sum)));
 }
 
@@ -44,9 +45,7 @@ struct SoftmaxRow {
   }
   [[nodiscard]] T log_probability(std::size_t i) const { return logits[i] - normaliser; }
   // By logit i and by target i.
-  [[nodiscard]] T by_logit(std::size_t i) const {
-    return mass * static_cast<T>(exp(log_probability(i))) - targets[i];
-  }
+  [[nodiscard]] T by_logit(std::size_t i) const { return mass * static_cast<T>(exp(log_probability(i))) - targets[i]; }
   [[nodiscard]] T by_target(std::size_t i) const { return T(Index{0}) - log_probability(i); }
 };
 

@@ -37,9 +37,7 @@ Node<T> matmul_node(const Handle& a, const Handle& b, Index n, Index k, Index m)
   Node<T> node{.name = "matmul", .inputs = {a, b}, .shape = {n, m}};
   node.reads = Reads::inputs;
   node.selective = true;
-  node.forward = [=](const Forward<T>& f) {
-    multiply<T>({f.x[0].data(), n, k}, {f.x[1].data(), k, m}, f.y.data());
-  };
+  node.forward = [=](const Forward<T>& f) { multiply<T>({f.x[0].data(), n, k}, {f.x[1].data(), k, m}, f.y.data()); };
   node.jvp = [=](const Jvp<T>& j) {
     const bool left = !j.dx[0].empty();
     if (left) multiply<T>({j.dx[0].data(), n, k}, {j.x[1].data(), k, m}, j.dy.data());
@@ -56,20 +54,18 @@ Node<T> matmul_node(const Handle& a, const Handle& b, Index n, Index k, Index m)
 // to[r][c] += bias[c] for every row, and its adjoint.
 template <class T>
 void add_to_rows(std::span<const T> bias, std::span<T> to) {
-  for (std::size_t at = 0; at < to.size(); at += bias.size())
-    add_into<T>(bias, to.subspan(at, bias.size()));
+  for (std::size_t at = 0; at < to.size(); at += bias.size()) add_into<T>(bias, to.subspan(at, bias.size()));
 }
 template <class T>
 void sum_of_rows(std::span<const T> from, std::span<T> to) {
   zero(to);
-  for (std::size_t at = 0; at < from.size(); at += to.size())
-    add_into<T>(from.subspan(at, to.size()), to);
+  for (std::size_t at = 0; at < from.size(); at += to.size()) add_into<T>(from.subspan(at, to.size()), to);
 }
 
 template <class T>
-Node<T> linear_node(std::vector<Handle> inputs, const Dims& shape, Index n, Index in, Index out) {
+Node<T> linear_node(const std::vector<Handle>& inputs, const Dims& shape, Index n, Index in, Index out) {
   const bool biased = inputs.size() == 3;
-  Node<T> node{.name = "linear", .inputs = std::move(inputs), .shape = shape};
+  Node<T> node{.name = "linear", .inputs = inputs, .shape = shape};
   node.reads = Reads::inputs;
   node.selective = true;
   node.forward = [=](const Forward<T>& f) {
@@ -92,7 +88,7 @@ Node<T> linear_node(std::vector<Handle> inputs, const Dims& shape, Index n, Inde
 }
 
 template <class T>
-Node<T> linear_node(Graph<T>& g, std::vector<Handle> inputs) {
+Node<T> linear_node(Graph<T>& g, const std::vector<Handle>& inputs) {
   static constexpr std::array<std::string_view, 3> names{"x", "weights", "bias"};
   std::vector<Dims> dims;
   for (std::size_t i = 0; i < inputs.size(); ++i) dims.push_back(g.dims(inputs[i], "linear", names[i]));
@@ -101,7 +97,7 @@ Node<T> linear_node(Graph<T>& g, std::vector<Handle> inputs) {
   const Index in = dims[1][1], out = dims[1][0];
   Index rows = 1;
   for (int a = 0; a + 1 < dims[0].rank; ++a) rows *= dims[0][a];
-  return linear_node<T>(std::move(inputs), fit.dims, rows, in, out);
+  return linear_node<T>(inputs, fit.dims, rows, in, out);
 }
 
 template <class X, class W>
@@ -124,8 +120,7 @@ Handle matmul(Graph<T>& g, const Handle& a, const Handle& b) {
   return g.add(detail::matmul_node<T>(a, b, left[0], left[1], right[1]));
 }
 template <class A, class B>
-concept MatricesFit =
-    TypedHandle<A> && TypedHandle<B> && (!detail::fit_matmul(A::shape::dims, B::shape::dims).problem);
+concept MatricesFit = TypedHandle<A> && TypedHandle<B> && (!detail::fit_matmul(A::shape::dims, B::shape::dims).problem);
 template <class T, TypedHandle A, TypedHandle B>
   requires MatricesFit<A, B>
 auto matmul(Graph<T>& g, const A& a, const B& b) {
@@ -155,8 +150,7 @@ auto linear(Graph<T>& g, const X& x, const W& weights) {
 template <class T, TypedHandle X, TypedHandle W, TypedHandle B>
   requires WeightsAndBiasFit<X, W, B>
 auto linear(Graph<T>& g, const X& x, const W& weights, const B& bias) {
-  return g.template add<ShapeOf<detail::LinearDims<X, W>>>(
-      detail::linear_node<T>(g, {x, weights, bias}));
+  return g.template add<ShapeOf<detail::LinearDims<X, W>>>(detail::linear_node<T>(g, {x, weights, bias}));
 }
 
 }  // namespace cenote

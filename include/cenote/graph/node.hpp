@@ -125,8 +125,8 @@ struct Node {
   std::function<void(const Vjp<T>&)> vjp{};
 
   // All of these may be left alone.
-  std::string parameters{};         // in words, for the printed graph
-  Reads reads = Reads::everything;  // saying less saves memory
+  std::string parameters{};                        // in words, for the printed graph
+  Reads reads = Reads::everything;                 // saying less saves memory
   std::function<std::shared_ptr<void>()> state{};  // makes what the node keeps in each workspace for its derivatives
   std::size_t state_bytes = 0;                     // how much that is
   std::size_t scratch = 0;                         // elements that each payload may use while it runs

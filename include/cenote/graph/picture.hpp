@@ -25,8 +25,9 @@ struct DrawnNode {
 
 inline std::string bytes_in_words(std::size_t bytes) {
   if (bytes < 1024) return std::to_string(bytes) + " B";
-  const bool large = bytes >= 1024 * 1024;
-  const std::size_t tenths = bytes * 10 / (large ? 1024 * 1024 : 1024);
+  constexpr std::size_t kibi = 1024;
+  const bool large = bytes >= kibi * kibi;
+  const std::size_t tenths = bytes * 10 / (large ? kibi * kibi : kibi);
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + (large ? " MiB" : " KiB");
 }
 
@@ -77,12 +78,13 @@ class Picture {
     for (const Point& point : points_) right = std::max(right, point.x + point.width / 2);
     const double width = std::max(right + margin, 2 * margin + 6.2 * static_cast<double>(caption_.size()));
     const double height = layer_y(layers_.size()) + (caption_.empty() ? 0 : 24);
-    std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(width) + "\" height=\"" +
-                      number(height) + "\" viewBox=\"0 0 " + number(width) + " " + number(height) +
-                      "\" font-family=\"Helvetica, Arial, sans-serif\">\n"
-                      "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
-                      "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
-                      "markerHeight=\"7\" orient=\"auto\"><path d=\"M0,1 L7,4 L0,7 z\" fill=\"#8a97a6\"/></marker></defs>\n";
+    std::string out = R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" + number(width) + R"(" height=")" +
+                      number(height) + R"(" viewBox="0 0 )" + number(width) + " " + number(height) +
+                      R"(" font-family="Helvetica, Arial, sans-serif">
+<rect width="100%" height="100%" fill="#ffffff"/>
+<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+<path d="M0,1 L7,4 L0,7 z" fill="#8a97a6"/></marker></defs>
+)";
     for (const Arrow& arrow : arrows_) out += drawn(arrow);
     for (std::size_t i = 0; i < nodes_.size(); ++i) out += drawn(nodes_[i], points_[i]);
     if (!caption_.empty()) out += text(margin, height - 14, 11, "#5b6773", caption_, "start");
@@ -139,8 +141,8 @@ class Picture {
   void make_points() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const std::size_t letters = std::max(upper_line(nodes_[i]).size() * 8, lower_line(nodes_[i]).size() * 6);
-      points_[i].width =
-          std::max({96.0, static_cast<double>(letters) + 28, static_cast<double>(nodes_[i].parameters.size()) * 5.6 + 24});
+      points_[i].width = std::max(
+          {96.0, static_cast<double>(letters) + 28, static_cast<double>(nodes_[i].parameters.size()) * 5.6 + 24});
     }
     const std::size_t nodes = nodes_.size();
     for (std::size_t i = 0; i < nodes; ++i)
@@ -230,7 +232,7 @@ class Picture {
     return to_string(node.shape) + (node.kept == 0 ? "" : "  ·  keeps " + bytes_in_words(node.kept));
   }
 
-  [[nodiscard]] std::string drawn(const DrawnNode& node, const Point& point) const {
+  static std::string drawn(const DrawnNode& node, const Point& point) {
     struct Colours {
       const char *fill, *line;
     };
@@ -264,7 +266,8 @@ class Picture {
       y = to_y;
       if (!last) path += " L" + number(x) + "," + number(y += box_height);
     }
-    return "<path d=\"" + path + "\" fill=\"none\" stroke=\"#8a97a6\" stroke-width=\"1.4\" marker-end=\"url(#tip)\"/>\n";
+    return "<path d=\"" + path +
+           "\" fill=\"none\" stroke=\"#8a97a6\" stroke-width=\"1.4\" marker-end=\"url(#tip)\"/>\n";
   }
 
   const std::vector<DrawnNode>& nodes_;

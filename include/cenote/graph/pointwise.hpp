@@ -9,11 +9,11 @@ namespace cenote {
 
 // y = value(x) for every element. derivative(x, y, d) is d * dy/dx; of x and y it may look at those that R names.
 template <Reads R, class T, AnyHandle H, class Value, class Derivative>
-H pointwise(Graph<T>& g, std::string name, const H& x, Value value, Derivative derivative,
-            std::string parameters = "") {
-  Node<T> node{.name = std::move(name), .inputs = {x}};
+H pointwise(Graph<T>& g, const std::string& name, const H& x, Value value, Derivative derivative,
+            const std::string& parameters = "") {
+  Node<T> node{.name = name, .inputs = {x}};
   node.shape = g.dims(x, node.name, "x");
-  node.parameters = std::move(parameters);
+  node.parameters = parameters;
   node.reads = R;
   node.forward = [value](const Forward<T>& f) {
     for (std::size_t i = 0; i < f.y.size(); ++i) f.y[i] = value(f.x[0][i]);
@@ -41,7 +41,7 @@ H scale(Graph<T>& g, const H& x, const std::type_identity_t<T>& by) {
   if constexpr (std::convertible_to<T, double>) words = "by " + detail::to_text(static_cast<double>(by));
   return pointwise<Reads::nothing>(
       g, "scale", x, [by](const T& a) { return by * a; }, [by](const T&, const T&, const T& d) { return by * d; },
-      std::move(words));
+      words);
 }
 
 // The larger of x and 0; NaN stays NaN. The derivative is selected, not multiplied (M8); at 0 it is 0.
@@ -61,7 +61,7 @@ H relu(Graph<T>& g, const H& x) {
         if (y > zero) return d;
         if (y == zero) return zero;
         if constexpr (set_valued<T>) return hull(zero, T(Index{1})) * d;  // on both sides of the corner
-        return d;                                                        // NaN
+        return d;                                                         // NaN
       });
 }
 
@@ -75,15 +75,13 @@ H tanh(Graph<T>& g, const H& x) {
 template <Transcendental T, AnyHandle H>
 H exp(Graph<T>& g, const H& x) {
   return pointwise<Reads::output>(
-      g, "exp", x, [](const T& a) { return T(exp(a)); },
-      [](const T&, const T& y, const T& d) { return T(y * d); });
+      g, "exp", x, [](const T& a) { return T(exp(a)); }, [](const T&, const T& y, const T& d) { return T(y * d); });
 }
 
 template <Transcendental T, AnyHandle H>
 H log(Graph<T>& g, const H& x) {
   return pointwise<Reads::inputs>(
-      g, "log", x, [](const T& a) { return T(log(a)); },
-      [](const T& a, const T&, const T& d) { return T(d / a); });
+      g, "log", x, [](const T& a) { return T(log(a)); }, [](const T& a, const T&, const T& d) { return T(d / a); });
 }
 
 namespace detail {

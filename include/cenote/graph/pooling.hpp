@@ -1,5 +1,5 @@
-// The pooling node: any operator with any windows, its three payloads carried out by run.hpp. The names of the original's
-// builders, adaptive and global pooling, and sums and means over axes are one line each over it.
+// The pooling node: any operator with any windows, its three payloads carried out by run.hpp. The names of the
+// original's builders, adaptive and global pooling, and sums and means over axes are one line each over it.
 //
 //   pool(g, x, Max{}, Sliding{.kernel = {2, 2}})                        any operator, any windows
 //   max_pool(g, x, {.kernel = {3, 3}, .stride = 2, .padding = 1})       the names of pool.hpp
@@ -23,7 +23,8 @@ struct PoolingPlan {
   Plan<Op, T> plan;
 
   PoolingPlan(const Op& o, const Geometry& g)
-      : op(o), geometry(g), in(g.in()), in_strides(row_major(in)), out(g.out()), out_strides(row_major(out)), plan(o, g) {}
+      : op(o), geometry(g), in(g.in()), in_strides(row_major(in)), out(g.out()), out_strides(row_major(out)),
+        plan(o, g) {}
   [[nodiscard]] View<const T> input(std::span<const T> x) const { return {x.data(), in, in_strides}; }
   [[nodiscard]] View<const T> output(std::span<const T> y) const { return {y.data(), out, out_strides}; }
   [[nodiscard]] View<T> input(std::span<T> x) const { return {x.data(), in, in_strides}; }
@@ -64,10 +65,12 @@ void set_winner_payloads(Node<T>& node, const std::shared_ptr<const PoolingPlan<
   node.state_bytes = Winners(p->geometry).bytes().size();
   node.reads = Reads::nothing;
   node.jvp = [p](const Jvp<T>& j) {
-    Fastest{*j.memory.exec}.template push<T>(p->geometry, j.template state<Winners>(), p->input(j.dx[0]), p->output(j.dy));
+    Fastest{*j.memory.exec}.template push<T>(p->geometry, j.template state<Winners>(), p->input(j.dx[0]),
+                                             p->output(j.dy));
   };
   node.vjp = [p](const Vjp<T>& v) {
-    Fastest{*v.memory.exec}.template pull<T>(p->geometry, v.template state<Winners>(), p->output(v.gy), p->input(v.gx[0]));
+    Fastest{*v.memory.exec}.template pull<T>(p->geometry, v.template state<Winners>(), p->output(v.gy),
+                                             p->input(v.gx[0]));
   };
 }
 
@@ -132,16 +135,16 @@ auto pool(Graph<T>& g, const H& x, const Op& op) {
 }
 
 // One operator with one kind of window; the variable argument is the operator's default, if it has one.
-#define CENOTE_POOL_NODE(name, Op, Windows, ...)                                                       \
-  template <class T>                                                                                   \
-    requires DifferentiableOn<Op, T>                                                                   \
-  Handle name(Graph<T>& g, const Handle& x, const Windows& windows, const Op& op __VA_ARGS__) {        \
-    return detail::add_pooling(g, #name, x, op, resolve(g.dims(x, #name, "x"), windows, #name));       \
-  }                                                                                                    \
-  template <Windows W, class T, TypedHandle H>                                                         \
-    requires LegalGeometry<W, typename H::shape> && DifferentiableOn<Op, T>                            \
-  auto name(Graph<T>& g, const H& x, const Op& op __VA_ARGS__) {                                       \
-    return detail::add_typed_pooling<W>(g, #name, x, op);                                              \
+#define CENOTE_POOL_NODE(name, Op, Windows, ...)                                                 \
+  template <class T>                                                                             \
+    requires DifferentiableOn<Op, T>                                                             \
+  Handle name(Graph<T>& g, const Handle& x, const Windows& windows, const Op& op __VA_ARGS__) {  \
+    return detail::add_pooling(g, #name, x, op, resolve(g.dims(x, #name, "x"), windows, #name)); \
+  }                                                                                              \
+  template <Windows W, class T, TypedHandle H>                                                   \
+    requires LegalGeometry<W, typename H::shape> && DifferentiableOn<Op, T>                      \
+  auto name(Graph<T>& g, const H& x, const Op& op __VA_ARGS__) {                                 \
+    return detail::add_typed_pooling<W>(g, #name, x, op);                                        \
   }
 
 CENOTE_POOL_NODE(max_pool, Max, Sliding, = {})
@@ -174,7 +177,8 @@ CENOTE_POOL_NODE(global_lp_pool, Lp, Global)
 template <class T>
 Handle max_pool2d(Graph<T>& g, const Handle& x, const PerAxis& kernel_size, const MaxPoolOptions& options = {}) {
   constexpr std::string_view name = "max_pool2d";
-  return detail::add_pooling(g, name, x, Max{}, detail::torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
+  return detail::add_pooling(g, name, x, Max{},
+                             detail::torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
 }
 template <class T>
 Handle avg_pool2d(Graph<T>& g, const Handle& x, const PerAxis& kernel_size, const AvgPoolOptions& options = {}) {
@@ -186,7 +190,8 @@ template <Transcendental T>
 Handle smooth_max_pool2d(Graph<T>& g, const Handle& x, const PerAxis& kernel_size, const SmoothMax& op,
                          const MaxPoolOptions& options = {}) {
   constexpr std::string_view name = "smooth_max_pool2d";
-  return detail::add_pooling(g, name, x, op, detail::torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
+  return detail::add_pooling(g, name, x, op,
+                             detail::torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
 }
 // The same with the padding as an argument that has no default.
 template <class T>
@@ -194,7 +199,8 @@ Handle max_pool2d_pad(Graph<T>& g, const Handle& x, const PerAxis& kernel_size, 
                       MaxPoolOptions options = {}) {
   constexpr std::string_view name = "max_pool2d_pad";
   options.padding = padding;
-  return detail::add_pooling(g, name, x, Max{}, detail::torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
+  return detail::add_pooling(g, name, x, Max{},
+                             detail::torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
 }
 template <class T>
 Handle avg_pool2d_pad(Graph<T>& g, const Handle& x, const PerAxis& kernel_size, const PerAxis& padding,
@@ -208,7 +214,8 @@ Handle avg_pool2d_pad(Graph<T>& g, const Handle& x, const PerAxis& kernel_size, 
 // The sum and the mean over axes: global pooling by another name. Axes named go away unless `keep`.
 template <class T>
 Handle sum(Graph<T>& g, const Handle& x, const Dims& axes, bool keep = false) {
-  return detail::add_pooling(g, "sum", x, Sum{}, resolve(g.dims(x, "sum", "x"), Global{.axes = axes, .keep = keep}, "sum"));
+  return detail::add_pooling(g, "sum", x, Sum{},
+                             resolve(g.dims(x, "sum", "x"), Global{.axes = axes, .keep = keep}, "sum"));
 }
 template <class T>
 Handle mean(Graph<T>& g, const Handle& x, const Dims& axes, bool keep = false) {

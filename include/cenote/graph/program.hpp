@@ -119,13 +119,14 @@ class Program {
   void check_outputs(Arrays<T> arrays, std::string_view caller) const {
     if (arrays.size() != core_->outputs.size()) {
       std::vector<std::string> names;
-      for (const auto& output : core_->outputs) names.push_back("`" + output.name + "` (" + to_string(output.dims) + ")");
+      for (const auto& output : core_->outputs)
+        names.push_back("`" + output.name + "` (" + to_string(output.dims) + ")");
       raise_count(arrays, "output gradients", names, caller);
     }
     for (std::size_t k = 0; k < arrays.size(); ++k)
       check_array(arrays[k], "output gradients", core_->outputs[k], caller);
   }
-  [[gnu::cold]] std::string input_in_words(int i) const {
+  [[nodiscard, gnu::cold]] std::string input_in_words(int i) const {
     const auto& input = core_->inputs[index(i)];
     return "`" + input.name + "` (" + to_string(input.dims) + ")";
   }
@@ -164,8 +165,7 @@ class Program {
     const auto& expected = core_->inputs;
     if (inputs.size() < expected.size()) {
       const int missing = static_cast<int>(inputs.size());
-      raise({Rule::input_missing, "input " + input_in_words(missing), -1, missing,
-             static_cast<Index>(expected.size())},
+      raise({Rule::input_missing, "input " + input_in_words(missing), -1, missing, static_cast<Index>(expected.size())},
             caller);
     }
     if (inputs.size() > expected.size()) {
@@ -227,8 +227,8 @@ class Program {
     each(caller, false, [&](int i) {
       const detail::Step& step = core_->steps[index(i)];
       const bool derives = mode != Mode::evaluate && step.live;
-      core_->node(i).forward({inputs_of(workspace, step, true), workspace.own(layout.value[index(i)], i), derives,
-                              workspace.memory(i)});
+      core_->node(i).forward(
+          {inputs_of(workspace, step, true), workspace.own(layout.value[index(i)], i), derives, workspace.memory(i)});
       if (mode == Mode::jvp && derives) push_one(workspace, layout, i);
     });
   }
@@ -300,7 +300,8 @@ class Program {
     }
     if (!wanted) return;
     node.vjp({inputs_of(workspace, step, reads_inputs(node.reads)),
-              reads_output(node.reads) ? workspace.value(i) : std::span<const T>(), workspace.gradient(i),
+              reads_output(node.reads) ? workspace.value(i) : std::span<const T>(),
+              workspace.gradient(i),
               {workspace.gx_.data(), step.inputs.size()},
               workspace.memory(i)});
     for (std::size_t k = 0; k < step.inputs.size(); ++k)
@@ -346,7 +347,7 @@ class LinearMap {
   [[nodiscard]] Arrays<T> values() const { return values_; }
 
   // dy = J dx.
-  Arrays<T> push(Arrays<T> tangents) const {
+  [[nodiscard]] Arrays<T> push(Arrays<T> tangents) const {
     program_.check_wanted(tangents, "tangents", "push");
     check("push");
     program_.bind_tangents(*workspace_, tangents, "push");
@@ -356,17 +357,21 @@ class LinearMap {
     });
     return program_.output_tangents(*workspace_);
   }
-  Arrays<T> push(std::initializer_list<View<const T>> tangents) const { return push(Program<T>::span(tangents)); }
+  [[nodiscard]] Arrays<T> push(std::initializer_list<View<const T>> tangents) const {
+    return push(Program<T>::span(tangents));
+  }
 
   // gx = J^T gy.
-  Arrays<T> pull(Arrays<T> output_gradients) const {
+  [[nodiscard]] Arrays<T> pull(Arrays<T> output_gradients) const {
     program_.check_outputs(output_gradients, "pull");
     check("pull");
     program_.seed(*workspace_, detail::Mode::linearize, output_gradients);
     program_.run_backward(*workspace_, detail::Mode::linearize, "pull");
     return program_.gradients(*workspace_);
   }
-  Arrays<T> pull(std::initializer_list<View<const T>> gradients) const { return pull(Program<T>::span(gradients)); }
+  [[nodiscard]] Arrays<T> pull(std::initializer_list<View<const T>> gradients) const {
+    return pull(Program<T>::span(gradients));
+  }
 
  private:
   friend class Program<T>;
@@ -411,7 +416,8 @@ Workspace<T>::Workspace(const Program<T>& program) : core_(program.core_) {
 // ---- planning -----------------------------------------------------------------------------------------------------
 
 template <class T>
-std::shared_ptr<const detail::ProgramCore<T>> Program<T>::compile(const Graph<T>& graph, const ProgramOptions& options) {
+std::shared_ptr<const detail::ProgramCore<T>> Program<T>::compile(const Graph<T>& graph,
+                                                                  const ProgramOptions& options) {
   constexpr std::string_view caller = "Program";
   if (graph.outputs().empty()) raise({Rule::outputs_missing, "outputs"}, caller);
   auto core = std::make_shared<Core>();
@@ -422,7 +428,8 @@ std::shared_ptr<const detail::ProgramCore<T>> Program<T>::compile(const Graph<T>
     (void)graph.dims(by, caller, "by");
     const auto& record = graph.record(by.index());
     if (record.kind != detail::NodeKind::input)
-      raise({.rule = Rule::input_expected, .argument = "by", .text = detail::node_in_words(record, by.index())}, caller);
+      raise({.rule = Rule::input_expected, .argument = "by", .text = detail::node_in_words(record, by.index())},
+            caller);
     if (wanted[index(by.index())])
       raise({.rule = Rule::input_expected, .argument = "by", .text = "`" + record.node.name + "` twice"}, caller);
     wanted[index(by.index())] = true;

@@ -108,7 +108,8 @@ Node<T> concatenate_node(Graph<T>& g, const std::vector<Handle>& xs, int along) 
 template <class T>
 Handle reshape(Graph<T>& g, const Handle& x, const Dims& shape) {
   const Dims from = g.dims(x, "reshape", "x");
-  return g.add(detail::reshape_node<T>("reshape", x, detail::checked(detail::fit_reshape(from, shape), "reshape", {from})));
+  return g.add(
+      detail::reshape_node<T>("reshape", x, detail::checked(detail::fit_reshape(from, shape), "reshape", {from})));
 }
 template <class H, class S>
 concept ElementsAgree = TypedHandle<H> && StaticShape<S> && (!detail::fit_reshape(H::shape::dims, S::dims).problem);
@@ -143,8 +144,7 @@ Handle concatenate(Graph<T>& g, const std::vector<Handle>& xs, int axis) {
   return g.add(detail::concatenate_node(g, xs, axis));
 }
 template <int Axis, class... H>
-concept ShapesJoin =
-    (TypedHandle<H> && ...) && (!detail::fit_concatenate(std::array{H::shape::dims...}, Axis).problem);
+concept ShapesJoin = (TypedHandle<H> && ...) && (!detail::fit_concatenate(std::array{H::shape::dims...}, Axis).problem);
 template <int Axis, class... H>
 struct JoinedDims {
   static constexpr Dims dims = detail::fit_concatenate(std::array{H::shape::dims...}, Axis).dims;

@@ -1,5 +1,5 @@
-// What the builders of nodes share: one description of which shapes fit together, used by the compiler for typed handles
-// and at build time for the others.
+// What the builders of nodes share: one description of which shapes fit together, used by the compiler for typed
+// handles and at build time for the others.
 #pragma once
 
 #include "cenote/graph/build.hpp"
@@ -8,9 +8,8 @@ namespace cenote {
 
 // Handles that may be connected where equal shapes are asked for.
 template <class A, class B>
-concept ShapesAgree =
-    AnyHandle<A> && AnyHandle<B> &&
-    (UntypedHandle<A> || UntypedHandle<B> || std::same_as<typename A::shape, typename B::shape>);
+concept ShapesAgree = AnyHandle<A> && AnyHandle<B> &&
+                      (UntypedHandle<A> || UntypedHandle<B> || std::same_as<typename A::shape, typename B::shape>);
 
 namespace detail {
 

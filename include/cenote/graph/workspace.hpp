@@ -42,8 +42,8 @@ struct ProgramCore {
   struct Input {
     std::string name;
     Dims dims;
-    int node = 0;       // in the graph
-    int step = -1;      // -1: no output needs it
+    int node = 0;   // in the graph
+    int step = -1;  // -1: no output needs it
     bool wanted = false;
   };
   struct Output {
@@ -134,8 +134,8 @@ class Workspace {
       const auto at = [&](const std::vector<Index>& offsets) {
         return offsets[i] == detail::Layout::outside ? nullptr : arena_.data() + offsets[i];
       };
-      values_[i] = core.steps[i].kind == detail::NodeKind::constant ? core.records[i]->constant.data().data()
-                                                                    : at(layout.value);
+      values_[i] =
+          core.steps[i].kind == detail::NodeKind::constant ? core.records[i]->constant.data().data() : at(layout.value);
       tangents_[i] = at(layout.tangent);
       gradients_[i] = at(layout.gradient);
     }
