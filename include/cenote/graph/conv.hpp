@@ -182,51 +182,68 @@ Node<T> conv_node(const std::vector<Handle>& inputs, const ConvolutionFit& fit) 
 }
 
 template <class T>
-Handle conv(Graph<T>& g, const std::vector<Handle>& inputs, const Convolution& options) {
+Node<T> conv_node(Graph<T>& g, const std::vector<Handle>& inputs, const Convolution& options) {
   static constexpr std::array<std::string_view, 3> names{"x", "weights", "bias"};
   std::vector<Dims> dims;
   for (std::size_t i = 0; i < inputs.size(); ++i) dims.push_back(g.dims(inputs[i], "conv", names[i]));
   const ConvolutionFit fit = fit_conv(dims[0], dims[1], dims.size() == 3 ? &dims[2] : nullptr, options);
   if (fit.fit.problem) raise_misfit(fit.fit, "conv", dims);
-  return g.add(conv_node<T>(inputs, fit));
+  return conv_node<T>(inputs, fit);
 }
 
+// Whether typed handles fit; what is not known to the compiler is checked when the node is added.
 template <Convolution C, class X, class W>
-constexpr ConvolutionFit convolution_fit = fit_conv(X::shape::dims, W::shape::dims, nullptr, C);
+constexpr bool convolution_fits() {
+  if constexpr (TypedHandle<X> && TypedHandle<W>)
+    return !fit_conv(X::shape::dims, W::shape::dims, nullptr, C).fit.problem;
+  return true;
+}
+template <Convolution C, class X, class W, class B>
+constexpr bool biased_convolution_fits() {
+  if constexpr (TypedHandle<X> && TypedHandle<W> && TypedHandle<B>)
+    return !fit_conv(X::shape::dims, W::shape::dims, &B::shape::dims, C).fit.problem;
+  return convolution_fits<C, X, W>();
+}
 template <Convolution C, class X, class W>
 struct ConvolutionDims {
-  static constexpr Dims dims = convolution_fit<C, X, W>.fit.dims;
+  static constexpr Dims dims = fit_conv(X::shape::dims, W::shape::dims, nullptr, C).fit.dims;
 };
-template <Convolution C, class X, class W, class B>
-constexpr ConvolutionFit convolution_fit_with_bias = fit_conv(X::shape::dims, W::shape::dims, &B::shape::dims, C);
+
+template <Convolution C, class X, class W, class T>
+auto add_conv(Graph<T>& g, const std::vector<Handle>& inputs) {
+  if constexpr (TypedHandle<X> && TypedHandle<W>)
+    return g.template add<cenote::ShapeOf<ConvolutionDims<C, X, W>>>(conv_node<T>(g, inputs, C));
+  else
+    return g.add(conv_node<T>(g, inputs, C));
+}
 
 }  // namespace detail
 
-// x is (batch,) channels, space...; the weights are outputs, channels, window...; the bias has one number per output.
-template <class T>
-Handle conv(Graph<T>& g, const Handle& x, const Handle& weights, const Convolution& options = {}) {
-  return detail::conv<T>(g, {x, weights}, options);
-}
-template <class T>
-Handle conv(Graph<T>& g, const Handle& x, const Handle& weights, const Handle& bias, const Convolution& options = {}) {
-  return detail::conv<T>(g, {x, weights, bias}, options);
-}
 template <class X, class W, Convolution C>
-concept ConvolutionFits = TypedHandle<X> && TypedHandle<W> && (!detail::convolution_fit<C, X, W>.fit.problem);
+concept ConvolutionFits = AnyHandle<X> && AnyHandle<W> && detail::convolution_fits<C, X, W>();
 template <class X, class W, class B, Convolution C>
 concept ConvolutionFitsWithBias =
-    TypedHandle<X> && TypedHandle<W> && TypedHandle<B> && (!detail::convolution_fit_with_bias<C, X, W, B>.fit.problem);
-template <Convolution C, class T, TypedHandle X, TypedHandle W>
+    AnyHandle<B> && ConvolutionFits<X, W, C> && detail::biased_convolution_fits<C, X, W, B>();
+
+// x is (batch,) channels, space...; the weights are outputs, channels, window...; the bias has one number per output.
+template <Convolution C = Convolution{}, class T, class X, class W>
   requires ConvolutionFits<X, W, C>
 auto conv(Graph<T>& g, const X& x, const W& weights) {
-  constexpr auto& fit = detail::convolution_fit<C, X, W>;
-  return g.template add<ShapeOf<detail::ConvolutionDims<C, X, W>>>(detail::conv_node<T>({x, weights}, fit));
+  return detail::add_conv<C, X, W>(g, {x, weights});
 }
-template <Convolution C, class T, TypedHandle X, TypedHandle W, TypedHandle B>
+template <Convolution C = Convolution{}, class T, class X, class W, class B>
   requires ConvolutionFitsWithBias<X, W, B, C>
 auto conv(Graph<T>& g, const X& x, const W& weights, const B& bias) {
-  constexpr auto& fit = detail::convolution_fit<C, X, W>;
-  return g.template add<ShapeOf<detail::ConvolutionDims<C, X, W>>>(detail::conv_node<T>({x, weights, bias}, fit));
+  return detail::add_conv<C, X, W>(g, {x, weights, bias});
+}
+// With options that are known at run time only.
+template <class T>
+Handle conv(Graph<T>& g, const Handle& x, const Handle& weights, const Convolution& options) {
+  return g.add(detail::conv_node<T>(g, {x, weights}, options));
+}
+template <class T>
+Handle conv(Graph<T>& g, const Handle& x, const Handle& weights, const Handle& bias, const Convolution& options) {
+  return g.add(detail::conv_node<T>(g, {x, weights, bias}, options));
 }
 
 }  // namespace cenote

@@ -100,57 +100,70 @@ Node<T> linear_node(Graph<T>& g, const std::vector<Handle>& inputs) {
   return linear_node<T>(inputs, fit.dims, rows, in, out);
 }
 
+// Whether typed handles fit; what is not known to the compiler is checked when the node is added.
+template <class A, class B>
+constexpr bool matrices_fit() {
+  if constexpr (TypedHandle<A> && TypedHandle<B>) return !fit_matmul(A::shape::dims, B::shape::dims).problem;
+  return true;
+}
 template <class X, class W>
-constexpr Fit linear_fit = fit_linear(X::shape::dims, W::shape::dims, nullptr);
+constexpr bool weights_fit() {
+  if constexpr (TypedHandle<X> && TypedHandle<W>) return !fit_linear(X::shape::dims, W::shape::dims, nullptr).problem;
+  return true;
+}
+template <class X, class W, class B>
+constexpr bool bias_fits() {
+  if constexpr (TypedHandle<X> && TypedHandle<W> && TypedHandle<B>)
+    return !fit_linear(X::shape::dims, W::shape::dims, &B::shape::dims).problem;
+  return weights_fit<X, W>();
+}
+template <class A, class B>
+struct ProductDims {
+  static constexpr Dims dims = fit_matmul(A::shape::dims, B::shape::dims).dims;
+};
 template <class X, class W>
 struct LinearDims {
-  static constexpr Dims dims = linear_fit<X, W>.dims;
+  static constexpr Dims dims = fit_linear(X::shape::dims, W::shape::dims, nullptr).dims;
 };
-template <class X, class W, class B>
-constexpr Fit linear_fit_with_bias = fit_linear(X::shape::dims, W::shape::dims, &B::shape::dims);
+
+// A node whose handle is typed if those of both matrices are.
+template <template <class, class> class Shaped, class A, class B, class T>
+auto add_shaped(Graph<T>& g, Node<T> node) {
+  if constexpr (TypedHandle<A> && TypedHandle<B>)
+    return g.template add<cenote::ShapeOf<Shaped<A, B>>>(std::move(node));
+  else
+    return g.add(std::move(node));
+}
 
 }  // namespace detail
 
+template <class A, class B>
+concept MatricesFit = AnyHandle<A> && AnyHandle<B> && detail::matrices_fit<A, B>();
+template <class X, class W>
+concept WeightsFit = AnyHandle<X> && AnyHandle<W> && detail::weights_fit<X, W>();
+template <class X, class W, class B>
+concept WeightsAndBiasFit = AnyHandle<B> && WeightsFit<X, W> && detail::bias_fits<X, W, B>();
+
 // The product of two matrices.
-template <class T>
-Handle matmul(Graph<T>& g, const Handle& a, const Handle& b) {
+template <class T, class A, class B>
+  requires MatricesFit<A, B>
+auto matmul(Graph<T>& g, const A& a, const B& b) {
   const Dims left = g.dims(a, "matmul", "a");
   const Dims right = g.dims(b, "matmul", "b");
   detail::checked(detail::fit_matmul(left, right), "matmul", {left, right});
-  return g.add(detail::matmul_node<T>(a, b, left[0], left[1], right[1]));
-}
-template <class A, class B>
-concept MatricesFit = TypedHandle<A> && TypedHandle<B> && (!detail::fit_matmul(A::shape::dims, B::shape::dims).problem);
-template <class T, TypedHandle A, TypedHandle B>
-  requires MatricesFit<A, B>
-auto matmul(Graph<T>& g, const A& a, const B& b) {
-  constexpr Dims left = A::shape::dims, right = B::shape::dims;
-  return g.template add<Shape<left[0], right[1]>>(detail::matmul_node<T>(a, b, left[0], left[1], right[1]));
+  return detail::add_shaped<detail::ProductDims, A, B>(g, detail::matmul_node<T>(a, b, left[0], left[1], right[1]));
 }
 
 // y = x weights^T + bias over the last axis of x; the weights are outputs x inputs.
-template <class T>
-Handle linear(Graph<T>& g, const Handle& x, const Handle& weights) {
-  return g.add(detail::linear_node<T>(g, {x, weights}));
-}
-template <class T>
-Handle linear(Graph<T>& g, const Handle& x, const Handle& weights, const Handle& bias) {
-  return g.add(detail::linear_node<T>(g, {x, weights, bias}));
-}
-template <class X, class W>
-concept WeightsFit = TypedHandle<X> && TypedHandle<W> && (!detail::linear_fit<X, W>.problem);
-template <class X, class W, class B>
-concept WeightsAndBiasFit =
-    TypedHandle<X> && TypedHandle<W> && TypedHandle<B> && (!detail::linear_fit_with_bias<X, W, B>.problem);
-template <class T, TypedHandle X, TypedHandle W>
+template <class T, class X, class W>
   requires WeightsFit<X, W>
 auto linear(Graph<T>& g, const X& x, const W& weights) {
-  return g.template add<ShapeOf<detail::LinearDims<X, W>>>(detail::linear_node<T>(g, {x, weights}));
+  return detail::add_shaped<detail::LinearDims, X, W>(g, detail::linear_node<T>(g, {x, weights}));
 }
-template <class T, TypedHandle X, TypedHandle W, TypedHandle B>
+template <class T, class X, class W, class B>
   requires WeightsAndBiasFit<X, W, B>
 auto linear(Graph<T>& g, const X& x, const W& weights, const B& bias) {
-  return g.template add<ShapeOf<detail::LinearDims<X, W>>>(detail::linear_node<T>(g, {x, weights, bias}));
+  return detail::add_shaped<detail::LinearDims, X, W>(g, detail::linear_node<T>(g, {x, weights, bias}));
 }
 
 }  // namespace cenote

@@ -121,21 +121,32 @@ Var<S> reshape(Graph<T>& g, const H& x) {
 
 // Axes `from` to the last as one: what stands between convolutions and a linear layer.
 template <class T>
-Handle flatten(Graph<T>& g, const Handle& x, int from = 1) {
+Handle flatten(Graph<T>& g, const Handle& x, int from) {
   const Dims in = g.dims(x, "flatten", "x");
   return g.add(detail::reshape_node<T>("flatten", x, detail::checked(detail::fit_flatten(in, from), "flatten", {in})));
 }
+namespace detail {
 template <class H, int From>
-concept HasAxis = TypedHandle<H> && (!detail::fit_flatten(H::shape::dims, From).problem);
+constexpr bool has_axis() {
+  if constexpr (TypedHandle<H>) return !fit_flatten(H::shape::dims, From).problem;
+  return true;
+}
 template <class H, int From>
 struct FlatDims {
-  static constexpr Dims dims = detail::fit_flatten(H::shape::dims, From).dims;
+  static constexpr Dims dims = fit_flatten(H::shape::dims, From).dims;
 };
-template <int From = 1, class T, TypedHandle H>
+}  // namespace detail
+template <class H, int From>
+concept HasAxis = AnyHandle<H> && detail::has_axis<H, From>();
+template <int From = 1, class T, class H>
   requires HasAxis<H, From>
 auto flatten(Graph<T>& g, const H& x) {
-  using S = ShapeOf<FlatDims<H, From>>;
-  return g.template add<S>(detail::reshape_node<T>("flatten", x, S::dims));
+  if constexpr (TypedHandle<H>) {
+    using S = ShapeOf<detail::FlatDims<H, From>>;
+    return g.template add<S>(detail::reshape_node<T>("flatten", x, S::dims));
+  } else {
+    return flatten(g, x, From);
+  }
 }
 
 // Arrays one after the other along an axis; they agree on all others.
