@@ -96,6 +96,7 @@ golden: setup  ## make the golden cases again with PyTorch, in a virtual environ
 	python3 -m venv build/golden-venv
 	build/golden-venv/bin/pip install --quiet torch==2.13.0
 	build/golden-venv/bin/python tests/golden/make_golden.py
+	build/golden-venv/bin/python tests/golden/make_graph_golden.py
 
 cost: setup-run  ## compile time and binary size of a file that calls five operators
 	tools/cost

@@ -1,8 +1,11 @@
 // What a program does besides computing: what it keeps, what it leaves out, how it adds, what it lets a user add.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
 #include "cenote/graph.hpp"
-#include "cenote/interval.hpp"
 #include "cenote/rational.hpp"
 
 namespace cenote {
@@ -45,101 +48,11 @@ TEST(GraphTypes, ShapesFollowFromTypes) {
   EXPECT_EQ(g.dims(typed), (Dims{2, 4, 2, 2}));
 }
 
-// ---- pooling nodes ------------------------------------------------------------------------------------------------
-
 Tensor<double> ramp(const Dims& dims, double step = 0.37) {
   Tensor<double> out(dims);
   double x = 0;
   for (double& v : out.data()) v = std::sin(x += step) * 3;
   return out;
-}
-
-// A graph of one pooling node against the library's functions for the same thing.
-void expect_payloads(const std::function<Handle(Graph<double>&, Handle)>& build, const Dims& in, const auto& forward,
-                     const auto& push, const auto& pull) {
-  Graph<double> g;
-  const Handle x = g.input("x", in);
-  const Handle y = build(g, x);
-  g.output("y", y);
-  const auto tx = ramp(in), dx = ramp(in, 0.71), gy = ramp(g.dims(y), 1.3);
-  const auto pushed = jvp(g, {tx}, {dx});
-  const auto pulled = value_and_vjp(g, {tx}, {gy});
-  EXPECT_EQ(pushed.values[0], forward(tx));
-  EXPECT_EQ(pulled.values[0], forward(tx));
-  EXPECT_EQ(evaluate(g, {tx})[0], forward(tx));
-  EXPECT_EQ(pushed.tangents[0], push(tx, dx));
-  EXPECT_EQ(pulled.gradients[0], pull(tx, gy));
-}
-#define EXPECT_POOLING(in, name, ...)                                                           \
-  expect_payloads([](auto& g, auto x) { return name(g, x, __VA_ARGS__); }, in,                  \
-                  [](const auto& x) { return cenote::name(x, __VA_ARGS__); },                   \
-                  [](const auto& x, const auto& dx) { return name##_jvp(x, dx, __VA_ARGS__); }, \
-                  [](const auto& x, const auto& gy) { return name##_vjp(x, gy, __VA_ARGS__); })
-
-TEST(FromTorchLean, GraphMaxPool) {
-  EXPECT_POOLING((Dims{2, 9}), max_pool, Sliding{.kernel = {3}, .stride = 2});
-  EXPECT_POOLING((Dims{2, 4, 5, 6}), max_pool, (Sliding{.kernel = {2, 2, 3}, .stride = 2, .padding = 1}));
-}
-TEST(FromTorchLean, GraphAvgPool) {
-  EXPECT_POOLING((Dims{2, 9}), avg_pool, Sliding{.kernel = {3}, .stride = 2});
-  EXPECT_POOLING((Dims{2, 4, 5, 6}), avg_pool, (Sliding{.kernel = {2, 2, 3}, .stride = 2, .padding = 1}));
-}
-TEST(FromTorchLean, GraphSmoothMaxPool) {
-  EXPECT_POOLING((Dims{2, 9}), smooth_max_pool, (Sliding{.kernel = {3}, .stride = 2}), SmoothMax{.beta = 1.5});
-  EXPECT_POOLING((Dims{2, 4, 5, 6}), smooth_max_pool, (Sliding{.kernel = {2, 2, 3}, .stride = 2}),
-                 SmoothMax{.beta = 3});
-}
-TEST(FromTorchLean, GraphMaxPool2d) {
-  EXPECT_POOLING((Dims{3, 8, 8}), max_pool2d, (PerAxis{2, 2}), (MaxPoolOptions{.stride = 2}));
-}
-TEST(FromTorchLean, GraphAvgPool2d) {
-  EXPECT_POOLING((Dims{3, 8, 8}), avg_pool2d, (PerAxis{3, 2}), (AvgPoolOptions{.stride = 2}));
-}
-TEST(FromTorchLean, GraphMaxPool2dPad) {
-  const auto on = [](auto&& name, const auto&... x) {
-    return name(x..., PerAxis{3, 3}, MaxPoolOptions{.stride = 2, .padding = 1});
-  };
-  expect_payloads(
-      [](auto& g, auto x) {
-        return max_pool2d_pad(g, x, {3, 3}, 1, {.stride = 2});
-      },
-      {3, 8, 8}, [&](const auto& x) { return on([](auto&&... a) { return max_pool2d(a...); }, x); },
-      [&](const auto& x, const auto& dx) { return on([](auto&&... a) { return max_pool2d_jvp(a...); }, x, dx); },
-      [&](const auto& x, const auto& gy) { return on([](auto&&... a) { return max_pool2d_vjp(a...); }, x, gy); });
-}
-TEST(FromTorchLean, GraphAvgPool2dPad) {
-  const auto on = [](auto&& name, const auto&... x) {
-    return name(x..., PerAxis{3, 3}, AvgPoolOptions{.stride = 2, .padding = 1});
-  };
-  expect_payloads(
-      [](auto& g, auto x) {
-        return avg_pool2d_pad(g, x, {3, 3}, 1, {.stride = 2});
-      },
-      {3, 8, 8}, [&](const auto& x) { return on([](auto&&... a) { return avg_pool2d(a...); }, x); },
-      [&](const auto& x, const auto& dx) { return on([](auto&&... a) { return avg_pool2d_jvp(a...); }, x, dx); },
-      [&](const auto& x, const auto& gy) { return on([](auto&&... a) { return avg_pool2d_vjp(a...); }, x, gy); });
-}
-TEST(FromTorchLean, GraphSmoothMaxPool2d) {
-  const Sliding windows{.kernel = {2, 2}, .stride = 2};
-  const SmoothMax op{.beta = 2};
-  expect_payloads(
-      [&](auto& g, auto x) {
-        return smooth_max_pool2d(g, x, {2, 2}, op, {.stride = 2});
-      },
-      {3, 8, 8}, [&](const auto& x) { return smooth_max_pool(x, windows, op); },
-      [&](const auto& x, const auto& dx) { return smooth_max_pool_jvp(x, dx, windows, op); },
-      [&](const auto& x, const auto& gy) { return smooth_max_pool_vjp(x, gy, windows, op); });
-}
-TEST(GraphPooling, EveryOtherNameHasItsPayloads) {
-  EXPECT_POOLING((Dims{2, 7, 7}), min_pool, (Sliding{.kernel = {2, 3}}));
-  EXPECT_POOLING((Dims{2, 7, 7}), sum_pool, (Sliding{.kernel = {2, 3}}));
-  EXPECT_POOLING((Dims{2, 7, 7}), lp_pool, (Sliding{.kernel = {2, 3}}), Lp{.p = 3});
-  EXPECT_POOLING((Dims{2, 7, 7}), adaptive_max_pool, (Adaptive{.output = {3, 2}}));
-  EXPECT_POOLING((Dims{2, 7, 7}), adaptive_avg_pool, (Adaptive{.output = {3, 2}}));
-  EXPECT_POOLING((Dims{2, 7, 7}), adaptive_smooth_max_pool, (Adaptive{.output = {3, 2}}), SmoothMax{.beta = 2});
-  EXPECT_POOLING((Dims{2, 7, 7}), global_max_pool, (Global{.last = 2}));
-  EXPECT_POOLING((Dims{2, 7, 7}), global_avg_pool, (Global{.last = 2, .keep = false}));
-  EXPECT_POOLING((Dims{2, 7, 7}), global_smooth_max_pool, (Global{.last = 1}), SmoothMax{.beta = -2});
 }
 
 // ---- semantics ----------------------------------------------------------------------------------------------------
@@ -450,6 +363,31 @@ TEST(GraphDraw, ThePictureHasABoxForEveryNodeAndAnArrowForEveryInput) {
   EXPECT_EQ(count("a &lt; b &amp; c"), 1);
   EXPECT_EQ(picture.rfind("<svg ", 0), 0U);
   EXPECT_EQ(count("nan"), 0);
+}
+
+// docs/graph.svg. After a change of the drawing, write it again with CENOTE_WRITE_PICTURE=1 and look at it.
+TEST(GraphDraw, ThePictureOfTheDocumentationIsUpToDate) {
+  Graph<float> g;
+  const auto x = g.input<Shape<32, 1, 8, 8>>("images");
+  const auto w1 = g.input<Shape<8, 1, 3, 3>>("w1");
+  const auto b1 = g.input<Shape<8>>("b1");
+  const auto h = relu(g, conv<Convolution{.padding = 1}>(g, x, w1, b1));
+  constexpr Sliding windows{.kernel = {2, 2}};
+  const auto most = max_pool<windows>(g, h);
+  const auto mean = avg_pool<windows>(g, h);
+  const auto soft = smooth_max_pool<windows>(g, h, {.beta = 4});
+  const auto w2 = g.input<Shape<10, 384>>("w2");
+  const auto b2 = g.input<Shape<10>>("b2");
+  const auto logits = linear(g, flatten(g, concatenate<1>(g, most, mean, soft)), w2, b2);
+  const auto labels = g.input<Shape<32, 10>>("labels");
+  g.output("logits", logits);
+  g.output("loss", softmax_cross_entropy(g, logits, labels));
+  const std::string picture = svg(Program<float>(g, {.by = {w1, b1, w2, b2}}));
+  const char* const path = "docs/graph.svg";
+  if (std::getenv("CENOTE_WRITE_PICTURE") != nullptr) std::ofstream(path) << picture;
+  std::ostringstream drawn;
+  drawn << std::ifstream(path).rdbuf();
+  EXPECT_EQ(picture, drawn.str());
 }
 
 }  // namespace
