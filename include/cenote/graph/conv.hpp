@@ -144,7 +144,7 @@ Node<T> conv_node(const std::vector<Handle>& inputs, const ConvolutionFit& fit) 
   Node<T> node{.name = "conv", .inputs = inputs, .shape = fit.fit.dims};
   const std::string words = describe(s.geometry);  // "8x8 -> 8x8, sliding 3x3 stride 1 padding 1"
   node.parameters = words.substr(words.find("sliding ") + 8);
-  node.reads = Reads::inputs;
+  node.reads = Reads::others;
   node.selective = true;
   node.scratch = static_cast<std::size_t>(s.rows() * s.windows);
   node.forward = [=](const Forward<T>& f) {

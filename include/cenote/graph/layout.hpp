@@ -25,13 +25,14 @@ struct Step {
   bool wanted = false;  // an input by which derivatives are taken
   int outputs = 0;      // how often the program returns it
 
-  int root = 0;       // the step whose array holds the value: another one of an alias
-  bool live = false;  // a derivative passes through: from a wanted input, to an output
+  int root = 0;                  // the step whose array holds the value: another one of an alias
+  bool live = false;             // a derivative passes through: from a wanted input, to an output
+  std::vector<bool> readable{};  // the inputs whose values the derivatives read
   [[nodiscard]] bool computes() const { return kind == NodeKind::operation && !alias; }
   [[nodiscard]] bool passes_derivatives() const { return kind == NodeKind::operation; }
 };
 
-// Fills in root and live.
+// Fills in root, live and readable.
 inline void analyse(std::vector<Step>& steps) {
   const auto at = [&](int i) -> Step& { return steps[static_cast<std::size_t>(i)]; };
   const int n = static_cast<int>(steps.size());
@@ -50,6 +51,12 @@ inline void analyse(std::vector<Step>& steps) {
       for (const int from : step.inputs) moved = moved || moves[static_cast<std::size_t>(from)];
     moves[static_cast<std::size_t>(i)] = moved;
     step.live = moved && reached[static_cast<std::size_t>(i)];
+    for (std::size_t k = 0; k < step.inputs.size(); ++k) {
+      bool others = false;
+      for (std::size_t other = 0; other < step.inputs.size(); ++other)
+        others = others || (other != k && moves[static_cast<std::size_t>(step.inputs[other])]);
+      step.readable.push_back(reads_inputs(step.reads) || (step.reads == Reads::others && others));
+    }
   }
 }
 
@@ -159,8 +166,8 @@ class LayoutBuilder {
       if (!keeps(mode_) || !step.live) continue;
       const int needed = mode_ == Mode::vjp ? pulled(i) : end();
       if (reads_output(step.reads)) until(i, needed);
-      if (reads_inputs(step.reads))
-        for (const int from : step.inputs) until(from, needed);
+      for (std::size_t k = 0; k < step.inputs.size(); ++k)
+        if (step.readable[k]) until(step.inputs[k], needed);
     }
     for (int i = 0; i < n_; ++i) {
       if (at(at(i).root).kind != NodeKind::operation) continue;  // an input or a constant

@@ -35,7 +35,7 @@ constexpr Fit fit_linear(const Dims& x, const Dims& weights, const Dims* bias) {
 template <class T>
 Node<T> matmul_node(const Handle& a, const Handle& b, Index n, Index k, Index m) {
   Node<T> node{.name = "matmul", .inputs = {a, b}, .shape = {n, m}};
-  node.reads = Reads::inputs;
+  node.reads = Reads::others;
   node.selective = true;
   node.forward = [=](const Forward<T>& f) { multiply<T>({f.x[0].data(), n, k}, {f.x[1].data(), k, m}, f.y.data()); };
   node.jvp = [=](const Jvp<T>& j) {
@@ -66,7 +66,7 @@ template <class T>
 Node<T> linear_node(const std::vector<Handle>& inputs, const Dims& shape, Index n, Index in, Index out) {
   const bool biased = inputs.size() == 3;
   Node<T> node{.name = "linear", .inputs = inputs, .shape = shape};
-  node.reads = Reads::inputs;
+  node.reads = Reads::others;
   node.selective = true;
   node.forward = [=](const Forward<T>& f) {
     multiply<T>({f.x[0].data(), n, in}, {f.x[1].data(), in, out, true}, f.y.data());

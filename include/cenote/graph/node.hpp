@@ -83,8 +83,8 @@ struct Forward {
 // dy = J(x) dx. Of a selective node, dx[i] is empty where the tangent is 0.
 template <class T>
 struct Jvp {
-  Values<T> x;           // unreadable unless Node::reads says inputs
-  std::span<const T> y;  // unreadable unless Node::reads says output
+  Values<T> x;  // x and y are empty where Node::reads does not name them
+  std::span<const T> y;
   Values<T> dx;
   std::span<T> dy;
   NodeMemory<T> memory;
@@ -110,10 +110,11 @@ struct Vjp {
 
 // ---- the node ---------------------------------------------------------------------------------------------------
 
-// What the derivatives read of the values, besides the state. Whatever nobody reads is not kept.
-enum class Reads : std::uint8_t { nothing = 0, inputs = 1, output = 2, everything = 3 };
-constexpr bool reads_inputs(Reads reads) { return (static_cast<int>(reads) & 1) != 0; }
-constexpr bool reads_output(Reads reads) { return (static_cast<int>(reads) & 2) != 0; }
+// What the derivatives read of the values, besides the state. Whatever nobody reads is not kept, and is empty when a
+// payload looks at it. `others`: the derivative by one input reads the other inputs, as that of a product does.
+enum class Reads : std::uint8_t { nothing, inputs, others, output, everything };
+constexpr bool reads_inputs(Reads reads) { return reads == Reads::inputs || reads == Reads::everything; }
+constexpr bool reads_output(Reads reads) { return reads == Reads::output || reads == Reads::everything; }
 
 template <class T>
 struct Node {

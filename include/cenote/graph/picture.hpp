@@ -199,28 +199,46 @@ class Picture {
         x += points_[p].width + gap;
       }
     }
-    for (int round = 0; round < 60; ++round)
+    for (int round = 0; round < 400; ++round)
       for (std::size_t k = 0; k < layers_.size(); ++k) settle(layers_[round % 2 == 0 ? k : layers_.size() - 1 - k]);
     double left = points_.empty() ? 0 : points_[0].x;
     for (const Point& point : points_) left = std::min(left, point.x - point.width / 2);
     for (Point& point : points_) point.x += margin - left;
   }
   void settle(const std::vector<std::size_t>& layer) {
-    std::vector<double> wish(layer.size());
-    for (std::size_t k = 0; k < layer.size(); ++k) {
-      const Point& point = points_[layer[k]];
-      double sum = 0;
-      for (const std::size_t p : point.above) sum += points_[p].x;
-      for (const std::size_t p : point.below) sum += points_[p].x;
-      const std::size_t count = point.above.size() + point.below.size();
-      wish[k] = count == 0 ? point.x : sum / static_cast<double>(count);
+    const auto leads = [&](std::size_t p) { return !points_[p].above.empty(); };
+    std::vector<std::size_t> leaders;  // places in the layer; inputs and constants follow beside them
+    for (std::size_t k = 0; k < layer.size(); ++k)
+      if (leads(layer[k])) leaders.push_back(k);
+    if (leaders.empty()) {
+      leaders.resize(layer.size());
+      std::iota(leaders.begin(), leaders.end(), std::size_t{0});
     }
     const auto apart = [&](std::size_t k) { return (points_[layer[k]].width + points_[layer[k + 1]].width) / 2 + gap; };
+    std::vector<double> right, left, reach;
+    for (std::size_t i = 0; i < leaders.size(); ++i) {
+      const Point& point = points_[layer[leaders[i]]];
+      double sum = 0, weights = 0;
+      const auto pull = [&](std::size_t p) {
+        const double weight = leads(p) ? 1 : 1e-3;
+        sum += weight * points_[p].x;
+        weights += weight;
+      };
+      for (const std::size_t p : point.above) pull(p);
+      for (const std::size_t p : point.below) pull(p);
+      right.push_back(weights == 0 ? point.x : sum / weights);
+      reach.push_back(0);  // to the next leader
+      for (std::size_t k = leaders[i]; i + 1 < leaders.size() && k < leaders[i + 1]; ++k) reach[i] += apart(k);
+    }
     // The mean of pushing everything right and pushing everything left keeps the distances and favours neither side.
-    std::vector<double> right = wish, left = wish;
-    for (std::size_t k = 1; k < layer.size(); ++k) right[k] = std::max(right[k], right[k - 1] + apart(k - 1));
-    for (std::size_t k = layer.size() - 1; k-- > 0;) left[k] = std::min(left[k], left[k + 1] - apart(k));
-    for (std::size_t k = 0; k < layer.size(); ++k) points_[layer[k]].x = (left[k] + right[k]) / 2;
+    left = right;
+    for (std::size_t i = 1; i < leaders.size(); ++i) right[i] = std::max(right[i], right[i - 1] + reach[i - 1]);
+    for (std::size_t i = leaders.size() - 1; i-- > 0;) left[i] = std::min(left[i], left[i + 1] - reach[i]);
+    for (std::size_t i = 0; i < leaders.size(); ++i) points_[layer[leaders[i]]].x = (left[i] + right[i]) / 2;
+    for (std::size_t k = leaders[0]; k-- > 0;) points_[layer[k]].x = points_[layer[k + 1]].x - apart(k);
+    for (std::size_t k = leaders[0] + 1; k < layer.size(); ++k)
+      if (std::find(leaders.begin(), leaders.end(), k) == leaders.end())
+        points_[layer[k]].x = points_[layer[k - 1]].x + apart(k - 1);
   }
 
   static std::string upper_line(const DrawnNode& node) {

@@ -137,7 +137,7 @@ template <class T, class A, class B>
   requires ShapesAgree<A, B>
 auto mul(Graph<T>& g, const A& a, const B& b) {
   Node<T> node = detail::binary(g, "mul", a, b);
-  node.reads = Reads::inputs;
+  node.reads = Reads::others;
   node.forward = [](const Forward<T>& f) {
     for (std::size_t i = 0; i < f.y.size(); ++i) f.y[i] = f.x[0][i] * f.x[1][i];
   };

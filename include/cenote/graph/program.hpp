@@ -216,9 +216,13 @@ class Program {
   }
 
   // Values that a derivative may not read are empty, so that a wrong Node::reads cannot go unnoticed.
-  static Values<T> inputs_of(Workspace<T>& workspace, const detail::Step& step, bool readable) {
+  static Values<T> read_by_derivatives(Workspace<T>& workspace, const detail::Step& step) {
     for (std::size_t k = 0; k < step.inputs.size(); ++k)
-      workspace.x_[k] = readable ? workspace.value(step.inputs[k]) : std::span<const T>();
+      workspace.x_[k] = step.readable[k] ? workspace.value(step.inputs[k]) : std::span<const T>();
+    return {workspace.x_.data(), step.inputs.size()};
+  }
+  static Values<T> inputs_of(Workspace<T>& workspace, const detail::Step& step) {
+    for (std::size_t k = 0; k < step.inputs.size(); ++k) workspace.x_[k] = workspace.value(step.inputs[k]);
     return {workspace.x_.data(), step.inputs.size()};
   }
 
@@ -228,7 +232,7 @@ class Program {
       const detail::Step& step = core_->steps[index(i)];
       const bool derives = mode != Mode::evaluate && step.live;
       core_->node(i).forward(
-          {inputs_of(workspace, step, true), workspace.own(layout.value[index(i)], i), derives, workspace.memory(i)});
+          {inputs_of(workspace, step), workspace.own(layout.value[index(i)], i), derives, workspace.memory(i)});
       if (mode == Mode::jvp && derives) push_one(workspace, layout, i);
     });
   }
@@ -244,7 +248,7 @@ class Program {
       else
         workspace.dx_[k] = node.selective ? std::span<const T>() : std::span<const T>(workspace.zeros_.data(), size);
     }
-    node.jvp({inputs_of(workspace, step, reads_inputs(node.reads)),
+    node.jvp({read_by_derivatives(workspace, step),
               reads_output(node.reads) ? workspace.value(i) : std::span<const T>(),
               {workspace.dx_.data(), step.inputs.size()},
               workspace.own(layout.tangent[index(i)], i),
@@ -299,7 +303,7 @@ class Program {
       }
     }
     if (!wanted) return;
-    node.vjp({inputs_of(workspace, step, reads_inputs(node.reads)),
+    node.vjp({read_by_derivatives(workspace, step),
               reads_output(node.reads) ? workspace.value(i) : std::span<const T>(),
               workspace.gradient(i),
               {workspace.gx_.data(), step.inputs.size()},
