@@ -7,7 +7,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: run test setup setup-run setup-bench setup-fuzz build test-gcc test-clang sanitize asan tsan format check-format tidy \
-        docs mutation fuzz bench golden cost clean help
+        docs mutation fuzz bench bench-graphs golden cost clean help
 
 run: setup-run  ## build the release preset and take the tour
 	cmake --preset release
@@ -84,6 +84,11 @@ bench: setup-bench build/bench-venv/installed  ## cenote and its peers on every 
 	cmake --build --preset release
 	build/release/bench/definition
 	build/bench-venv/bin/python bench/run.py $(BENCH)
+
+bench-graphs: setup-bench build/bench-venv/installed  ## whole programs against PyTorch: speed, memory, cost of a node
+	cmake --preset release -DCENOTE_BENCH_ONEDNN=$(CURDIR)/build/bench-venv
+	cmake --build --preset release --target bench_graph
+	build/bench-venv/bin/python bench/graphs.py
 
 # XNNPACK comes inside executorch, whose other dependencies are not needed.
 build/bench-venv/installed: bench/requirements.txt

@@ -29,38 +29,46 @@ void expect_payloads(const Dims& in, const auto& build, const auto& forward, con
   EXPECT_EQ(pulled.gradients[0], pull(tx, gy));
 }
 
-// Windows in one and in three dimensions, with and without padding.
-const std::array<std::pair<Dims, Sliding>, 3> layers{
-    {{{2, 9}, {.kernel = {3}, .stride = 2}},
-     {{3, 8, 8}, {.kernel = {2, 3}, .stride = 1}},
-     {{2, 4, 5, 6}, {.kernel = {2, 2, 3}, .stride = 2, .padding = 1}}}};
+// Windows in one, two and three dimensions, with and without padding.
+struct Layer {
+  Dims in;
+  Sliding windows;
+};
+const std::array layers{Layer{{2, 9}, {.kernel = {3}, .stride = 2}}, Layer{{3, 8, 8}, {.kernel = {2, 3}, .stride = 1}},
+                        Layer{{2, 4, 5, 6}, {.kernel = {2, 2, 3}, .stride = 2, .padding = 1}}};
 
 TEST(FromTorchLean, GraphMaxPool) {
-  for (const auto& [in, windows] : layers)
+  for (const Layer& layer : layers) {
+    const Sliding& windows = layer.windows;
     expect_payloads(
-        in, [&](auto& g, auto x) { return max_pool(g, x, windows); },
+        layer.in, [&](auto& g, auto x) { return max_pool(g, x, windows); },
         [&](const auto& x) { return max_pool(x, windows); },
         [&](const auto& x, const auto& dx) { return max_pool_jvp(x, dx, windows); },
         [&](const auto& x, const auto& gy) { return max_pool_vjp(x, gy, windows); });
+  }
 }
 
 TEST(FromTorchLean, GraphAvgPool) {
-  for (const auto& [in, windows] : layers)
+  for (const Layer& layer : layers) {
+    const Sliding& windows = layer.windows;
     expect_payloads(
-        in, [&](auto& g, auto x) { return avg_pool(g, x, windows); },
+        layer.in, [&](auto& g, auto x) { return avg_pool(g, x, windows); },
         [&](const auto& x) { return avg_pool(x, windows); },
         [&](const auto& x, const auto& dx) { return avg_pool_jvp(x, dx, windows); },
         [&](const auto& x, const auto& gy) { return avg_pool_vjp(x, gy, windows); });
+  }
 }
 
 TEST(FromTorchLean, GraphSmoothMaxPool) {
   const SmoothMax op{.beta = 1.5};
-  for (const auto& [in, windows] : layers)
+  for (const Layer& layer : layers) {
+    const Sliding& windows = layer.windows;
     expect_payloads(
-        in, [&](auto& g, auto x) { return smooth_max_pool(g, x, windows, op); },
+        layer.in, [&](auto& g, auto x) { return smooth_max_pool(g, x, windows, op); },
         [&](const auto& x) { return smooth_max_pool(x, windows, op); },
         [&](const auto& x, const auto& dx) { return smooth_max_pool_jvp(x, dx, windows, op); },
         [&](const auto& x, const auto& gy) { return smooth_max_pool_vjp(x, gy, windows, op); });
+  }
 }
 
 TEST(FromTorchLean, GraphMaxPool2d) {

@@ -211,6 +211,24 @@ TEST(GraphMemory, N7_ArraysShareMemoryWhenTheyAreNotNeededTogether) {
   EXPECT_EQ(workspace.bytes(), 0U);  // taken when it is needed
 }
 
+// The output's gradient is the caller's: its parts are taken as they are needed, and not all at once.
+TEST(GraphMemory, N7_PartsOfAnOutputsGradientAreTakenWhenNeeded) {
+  Graph<float> g;
+  Handle x = g.input("x", {1024});
+  std::vector<Handle> all{x};
+  for (int i = 0; i < 9; ++i) all.push_back(x = neg(g, x));
+  g.output("y", concatenate(g, all, 0));
+  const Program<float> program(g);
+  // The value of 10 parts; then, at any time, a gradient, the one it becomes, and a part that is added.
+  EXPECT_EQ(program.peak_memory().vjp, (10 + 9) * 4096U);  // forward: the nine parts are there beside their joint
+  Workspace<float> workspace(program);
+  const Tensor<float> tx({1024}, 1.0F), gy({10240}, 1.0F);
+  for (int i = 0; i < 2; ++i) {
+    const auto gradient = program.vjp(workspace, {tx.view()}, {gy.view()})[0];
+    for (Index k = 0; k < 1024; ++k) ASSERT_EQ(gradient.data()[k], 0.0F);  // 1 - 1 + 1 ...
+  }
+}
+
 TEST(GraphMemory, PeakMemoryIsWhatAWorkspaceTakes) {
   Graph<float> g;
   const Handle x = g.input("x", {2, 3, 9, 9}), w = g.input("w", {4, 3, 3, 3});

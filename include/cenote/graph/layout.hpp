@@ -22,8 +22,9 @@ struct Step {
   Index size = 0;             // elements of its value
   Reads reads = Reads::nothing;
   bool alias = false;
-  bool wanted = false;  // an input by which derivatives are taken
-  int outputs = 0;      // how often the program returns it
+  bool separable = false;  // its gradient by one input can be had alone, and from the output's gradient alone
+  bool wanted = false;     // an input by which derivatives are taken
+  int outputs = 0;         // how often the program returns it
 
   int root = 0;                  // the step whose array holds the value: another one of an alias
   bool live = false;             // a derivative passes through: from a wanted input, to an output
@@ -101,10 +102,17 @@ struct Layout {
     bool shared = false;  // an alias hands its own gradient on: nothing is done
     Index offset = outside;
   };
+  // A contribution of a step to the gradient of another that is put off until that one is needed.
+  struct Deferred {
+    int step = 0;
+    std::size_t input = 0;
+    Contribution to{};
+  };
   std::vector<Index> value, tangent, gradient;
   std::vector<std::vector<Contribution>> contributions;
-  std::vector<bool> seeded;    // the caller's gradient is the gradient: nothing is added to it
-  std::vector<bool> retained;  // the value outlives the forward pass
+  std::vector<std::vector<Deferred>> deferred;  // by the step that receives them
+  std::vector<bool> seeded;                     // the caller's gradient is the gradient: nothing is added to it
+  std::vector<bool> retained;                   // the value outlives the forward pass
   Index total = 0;
 };
 
@@ -118,6 +126,7 @@ class LayoutBuilder {
     const std::size_t count = steps_.size();
     layout_.value = layout_.tangent = layout_.gradient = std::vector<Index>(count, Layout::outside);
     layout_.contributions.resize(count);
+    layout_.deferred.resize(count);
     layout_.seeded.assign(count, false);
     layout_.retained.assign(count, false);
     values();
@@ -131,6 +140,9 @@ class LayoutBuilder {
     for (auto& list : layout_.contributions)
       for (auto& one : list)
         if (one.offset != Layout::outside) one.offset = offsets[static_cast<std::size_t>(one.offset)];
+    for (auto& list : layout_.deferred)
+      for (auto& [step, input, to] : list)
+        if (to.offset != Layout::outside) to.offset = offsets[static_cast<std::size_t>(to.offset)];
     return std::move(layout_);
   }
 
@@ -210,8 +222,24 @@ class LayoutBuilder {
     }
     for (int i = n_ - 1; i >= 0; --i) {
       const Step& step = at(i);
-      if (step.live && step.wanted) prolong(ids[static_cast<std::size_t>(i)], end());
-      if (!step.live || !step.passes_derivatives()) continue;
+      if (!step.live) continue;
+      for (auto& late : layout_.deferred[static_cast<std::size_t>(i)]) {
+        Index& id = ids[static_cast<std::size_t>(i)];
+        const Index fresh = array(step.size, pulled(i), pulled(i));
+        if (started[static_cast<std::size_t>(i)])
+          late.to = {.added = true, .offset = fresh};
+        else
+          id = fresh;
+        started[static_cast<std::size_t>(i)] = true;
+      }
+      if (step.wanted) prolong(ids[static_cast<std::size_t>(i)], end());
+      if (!step.passes_derivatives()) continue;
+      // The caller holds this gradient anyway: its parts are taken from it one by one, as they are needed.
+      if (step.separable && layout_.seeded[static_cast<std::size_t>(i)]) {
+        for (std::size_t k = 0; k < step.inputs.size(); ++k)
+          if (at(step.inputs[k]).live) layout_.deferred[static_cast<std::size_t>(step.inputs[k])].push_back({i, k});
+        continue;
+      }
       auto& contributions = layout_.contributions[static_cast<std::size_t>(i)];
       for (const int from : step.inputs) {
         auto& contribution = contributions.emplace_back();

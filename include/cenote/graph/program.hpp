@@ -192,16 +192,16 @@ class Program {
 
   // ---- passes ---------------------------------------------------------------------------------------------------
 
-  // Runs body(step) for the steps that do something, in order or in reverse. What a payload throws is thrown on, inside
-  // an error that names the node.
+  // Runs body(step, at) for the steps that do something, in order or in reverse. What a payload throws is thrown on,
+  // inside an error that names the node `at`.
   template <class F>
   void each(std::string_view verb, bool reverse, F&& body) const {
     int at = 0;
     try {
       if (reverse) {
-        for (auto i = core_->pulling.rbegin(); i != core_->pulling.rend(); ++i) body(at = *i);
+        for (auto i = core_->pulling.rbegin(); i != core_->pulling.rend(); ++i) body(*i, at = *i);
       } else {
-        for (const int i : core_->computing) body(at = i);
+        for (const int i : core_->computing) body(i, at = i);
       }
     } catch (const std::exception& error) {
       raise_from_payload(verb, at, error.what());
@@ -228,7 +228,7 @@ class Program {
 
   void run_forward(Workspace<T>& workspace, Mode mode, std::string_view caller) const {
     const detail::Layout& layout = core_->layout(mode);
-    each(caller, false, [&](int i) {
+    each(caller, false, [&](int i, int&) {
       const detail::Step& step = core_->steps[index(i)];
       const bool derives = mode != Mode::evaluate && step.live;
       core_->node(i).forward(
@@ -278,9 +278,27 @@ class Program {
 
   void run_backward(Workspace<T>& workspace, Mode mode, std::string_view caller) const {
     const detail::Layout& layout = core_->layout(mode);
-    each(caller, true, [&](int i) {
-      if (core_->steps[index(i)].live) pull_one(workspace, layout, i);
+    each(caller, true, [&](int i, int& at) {
+      for (const auto& late : layout.deferred[index(i)]) pull_late(workspace, layout, i, late, at = late.step);
+      at = i;
+      if (!layout.contributions[index(i)].empty()) pull_one(workspace, layout, i);
     });
+  }
+
+  // One gradient of `from`, which gives them one by one.
+  void pull_late(Workspace<T>& workspace, const detail::Layout& layout, int to, const detail::Layout::Deferred& late,
+                 int from) const {
+    const detail::Step& step = core_->steps[index(from)];
+    const std::span<T> sum = workspace.own(layout.gradient[index(to)], to);
+    const std::span<T> part = late.to.added ? workspace.own(late.to.offset, to) : sum;
+    std::fill_n(workspace.gx_.begin(), step.inputs.size(), std::span<T>());
+    workspace.gx_[late.input] = part;
+    core_->node(from).vjp({read_by_derivatives(workspace, step),
+                           {},
+                           workspace.gradient(from),
+                           {workspace.gx_.data(), step.inputs.size()},
+                           workspace.memory(from)});
+    if (late.to.added) detail::add_into<T>(part, sum);
   }
 
   void pull_one(Workspace<T>& workspace, const detail::Layout& layout, int i) const {
@@ -356,7 +374,7 @@ class LinearMap {
     check("push");
     program_.bind_tangents(*workspace_, tangents, "push");
     const auto& layout = program_.core().layout(detail::Mode::linearize);
-    program_.each("push", false, [&](int i) {
+    program_.each("push", false, [&](int i, int&) {
       if (program_.core().steps[static_cast<std::size_t>(i)].live) program_.push_one(*workspace_, layout, i);
     });
     return program_.output_tangents(*workspace_);
@@ -455,10 +473,10 @@ std::shared_ptr<const detail::ProgramCore<T>> Program<T>::compile(const Graph<T>
     step.size = volume(record.node.shape);
     step.reads = record.node.reads;
     step.alias = record.node.alias;
+    step.separable = record.node.selective && record.node.reads == Reads::nothing && !record.node.state;
     step.wanted = record.kind == detail::NodeKind::input && wanted[index(i)];
     for (const int from : record.inputs) step.inputs.push_back(step_of[index(from)]);
     if (step.computes()) core->computing.push_back(step_of[index(i)]);
-    if (step.passes_derivatives()) core->pulling.push_back(step_of[index(i)]);
     core->most_inputs = std::max(core->most_inputs, step.inputs.size());
     core->scratch = std::max(core->scratch, record.node.scratch);
     core->steps.push_back(std::move(step));
@@ -482,6 +500,8 @@ std::shared_ptr<const detail::ProgramCore<T>> Program<T>::compile(const Graph<T>
     for (const int i : graph.inputs()) core->wanted.push_back(place_of(i));
 
   detail::analyse(core->steps);
+  for (std::size_t i = 0; i < core->steps.size(); ++i)
+    if (core->steps[i].live) core->pulling.push_back(static_cast<int>(i));
   for (int mode = 0; mode < detail::modes; ++mode)
     core->layouts[index(mode)] =
         detail::LayoutBuilder(core->steps, static_cast<Mode>(mode), detail::arena_unit<T>).build();

@@ -76,7 +76,7 @@ Node<T> concatenate_node(Graph<T>& g, const std::vector<Handle>& xs, int along) 
     row += piece;
   }
   // move(i, from the output, from the input, length) for every piece of every row.
-  const auto each_piece = [pieces, row, rows = row == 0 ? 0 : cells(fit.dims) / row](auto&& move) {
+  const auto each_piece = [pieces, rows = row == 0 ? 0 : cells(fit.dims) / row](auto&& move) {
     for (std::size_t r = 0, out = 0; r < rows; ++r)
       for (std::size_t i = 0; i < pieces.size(); out += pieces[i++]) move(i, out, r * pieces[i], pieces[i]);
   };

@@ -55,7 +55,7 @@ struct ProgramCore {
   std::vector<int> nodes;                                     // their numbers in the graph
   std::vector<Step> steps;
   std::vector<int> computing;  // the steps that do something, in order
-  std::vector<int> pulling;    // those that gradients pass through: aliases too
+  std::vector<int> pulling;    // those that gradients pass through or end in, in order
   std::vector<Input> inputs;
   std::vector<int> wanted;  // places in `inputs` by which derivatives are taken
   std::vector<Output> outputs;
