@@ -2,7 +2,7 @@
 // Everything is in graph/; this header brings it all in. docs/graph.md shows how it is used.
 //
 //   node, build     handles, the node with its three payloads, the graph
-//   layout, workspace, program, once    memory by liveness, runs, runs with owning results
+//   layout, plan, workspace, program, once    memory by liveness, runs, runs with owning results
 //   wiring, pointwise, shape, product, matrix, conv, loss, pooling    the nodes
 //   draw, picture   the graph as text and as a picture
 #pragma once
@@ -16,6 +16,7 @@
 #include "cenote/graph/node.hpp"
 #include "cenote/graph/once.hpp"
 #include "cenote/graph/picture.hpp"
+#include "cenote/graph/plan.hpp"
 #include "cenote/graph/pointwise.hpp"
 #include "cenote/graph/pooling.hpp"
 #include "cenote/graph/product.hpp"

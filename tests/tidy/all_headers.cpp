@@ -14,6 +14,7 @@
 #include "cenote/graph/node.hpp"
 #include "cenote/graph/once.hpp"
 #include "cenote/graph/picture.hpp"
+#include "cenote/graph/plan.hpp"
 #include "cenote/graph/pointwise.hpp"
 #include "cenote/graph/pooling.hpp"
 #include "cenote/graph/product.hpp"

@@ -7,11 +7,6 @@
 
 namespace cenote {
 
-struct ProgramOptions {
-  std::vector<Handle> by{};  // the inputs by which derivatives are taken; none named: all
-  Execution exec{};
-};
-
 // Bytes of memory that runs of each kind take, besides the caller's arrays and the constants.
 struct PeakMemory {
   std::size_t evaluate = 0, jvp = 0, vjp = 0, linearize = 0;
@@ -35,7 +30,8 @@ struct ValuesAndGradients {
 template <class T>
 class Program {
  public:
-  explicit Program(const Graph<T>& graph, const ProgramOptions& options = {}) : core_(compile(graph, options)) {}
+  explicit Program(const Graph<T>& graph, const ProgramOptions& options = {})
+      : core_(detail::compile(graph, options)) {}
 
   // y = f(x).
   Arrays<T> evaluate(Workspace<T>& workspace, Arrays<T> inputs) const {
@@ -48,7 +44,7 @@ class Program {
   ValuesAndTangents<T> jvp(Workspace<T>& workspace, Arrays<T> inputs, Arrays<T> tangents) const {
     check_wanted(tangents, "tangents", "jvp");
     begin(workspace, Mode::jvp, inputs, "jvp");
-    bind_tangents(workspace, tangents, "jvp");
+    bind_tangents(workspace, Mode::jvp, tangents);
     run_forward(workspace, Mode::jvp, "jvp");
     return {values(workspace), output_tangents(workspace)};
   }
@@ -102,8 +98,6 @@ class Program {
     return elements * sizeof(T) + (mode == Mode::evaluate ? 0 : core_->state_bytes);
   }
   static std::size_t index_of(Index n) { return static_cast<std::size_t>(n); }
-
-  static std::shared_ptr<const Core> compile(const Graph<T>& graph, const ProgramOptions& options);
 
   // ---- what a call is given -------------------------------------------------------------------------------------
 
@@ -180,13 +174,13 @@ class Program {
     for (std::size_t i = 0; i < core_->steps.size(); ++i)  // aliases of inputs and constants
       if (workspace.values_[i] == nullptr) workspace.values_[i] = workspace.values_[index(core_->steps[i].root)];
   }
-  void bind_tangents(Workspace<T>& workspace, Arrays<T> tangents, std::string_view) const {
+  void bind_tangents(Workspace<T>& workspace, Mode mode, Arrays<T> tangents) const {
     for (std::size_t k = 0; k < tangents.size(); ++k) {
       const int step = core_->inputs[index(core_->wanted[k])].step;
       if (step >= 0) workspace.tangents_[index(step)] = dense(workspace, tangents[k], core_->inputs.size() + k);
     }
     for (std::size_t i = 0; i < core_->steps.size(); ++i)
-      if (core_->steps[i].live && core_->steps[i].alias && workspace.tangents_[i] == nullptr)
+      if (core_->steps[i].live && core_->steps[i].alias && core_->layout(mode).tangent[i] == detail::Layout::outside)
         workspace.tangents_[i] = workspace.tangents_[index(core_->steps[i].inputs[0])];
   }
 
@@ -372,7 +366,7 @@ class LinearMap {
   [[nodiscard]] Arrays<T> push(Arrays<T> tangents) const {
     program_.check_wanted(tangents, "tangents", "push");
     check("push");
-    program_.bind_tangents(*workspace_, tangents, "push");
+    program_.bind_tangents(*workspace_, detail::Mode::linearize, tangents);
     const auto& layout = program_.core().layout(detail::Mode::linearize);
     program_.each("push", false, [&](int i, int&) {
       if (program_.core().steps[static_cast<std::size_t>(i)].live) program_.push_one(*workspace_, layout, i);
@@ -433,100 +427,6 @@ Workspace<T>::Workspace(const Program<T>& program) : core_(program.core_) {
   returned_values_.reserve(core_->outputs.size());
   returned_tangents_.reserve(core_->outputs.size());
   returned_gradients_.reserve(core_->wanted.size());
-}
-
-// ---- planning -----------------------------------------------------------------------------------------------------
-
-template <class T>
-std::shared_ptr<const detail::ProgramCore<T>> Program<T>::compile(const Graph<T>& graph,
-                                                                  const ProgramOptions& options) {
-  constexpr std::string_view caller = "Program";
-  if (graph.outputs().empty()) raise({Rule::outputs_missing, "outputs"}, caller);
-  auto core = std::make_shared<Core>();
-  core->exec = options.exec;
-
-  std::vector<bool> wanted(static_cast<std::size_t>(graph.size()), options.by.empty());
-  for (const Handle& by : options.by) {
-    (void)graph.dims(by, caller, "by");
-    const auto& record = graph.record(by.index());
-    if (record.kind != detail::NodeKind::input)
-      raise({.rule = Rule::input_expected, .argument = "by", .text = detail::node_in_words(record, by.index())},
-            caller);
-    if (wanted[index(by.index())])
-      raise({.rule = Rule::input_expected, .argument = "by", .text = "`" + record.node.name + "` twice"}, caller);
-    wanted[index(by.index())] = true;
-  }
-
-  std::vector<bool> needed(static_cast<std::size_t>(graph.size()));
-  for (const auto& output : graph.outputs()) needed[index(output.node)] = true;
-  for (int i = graph.size() - 1; i >= 0; --i)
-    if (needed[index(i)])
-      for (const int from : graph.record(i).inputs) needed[index(from)] = true;
-
-  std::vector<int> step_of(static_cast<std::size_t>(graph.size()), -1);
-  for (int i = 0; i < graph.size(); ++i) {
-    if (!needed[index(i)]) continue;
-    const auto& record = graph.record(i);
-    step_of[index(i)] = static_cast<int>(core->steps.size());
-    detail::Step step;
-    step.kind = record.kind;
-    step.size = volume(record.node.shape);
-    step.reads = record.node.reads;
-    step.alias = record.node.alias;
-    step.separable = record.node.selective && record.node.reads == Reads::nothing && !record.node.state;
-    step.wanted = record.kind == detail::NodeKind::input && wanted[index(i)];
-    for (const int from : record.inputs) step.inputs.push_back(step_of[index(from)]);
-    if (step.computes()) core->computing.push_back(step_of[index(i)]);
-    core->most_inputs = std::max(core->most_inputs, step.inputs.size());
-    core->scratch = std::max(core->scratch, record.node.scratch);
-    core->steps.push_back(std::move(step));
-    core->records.push_back(graph.shared(i));
-    core->nodes.push_back(i);
-  }
-  for (const auto& output : graph.outputs()) {
-    const int step = step_of[index(output.node)];
-    ++core->steps[index(step)].outputs;
-    core->outputs.push_back({output.name, graph.record(output.node).node.shape, step});
-  }
-  for (const int i : graph.inputs()) {
-    const Node<T>& node = graph.record(i).node;
-    core->inputs.push_back({node.name, node.shape, i, step_of[index(i)], wanted[index(i)]});
-  }
-  const auto place_of = [&](int node) {
-    return static_cast<int>(std::find(graph.inputs().begin(), graph.inputs().end(), node) - graph.inputs().begin());
-  };
-  for (const Handle& by : options.by) core->wanted.push_back(place_of(by.index()));
-  if (options.by.empty())
-    for (const int i : graph.inputs()) core->wanted.push_back(place_of(i));
-
-  detail::analyse(core->steps);
-  for (std::size_t i = 0; i < core->steps.size(); ++i)
-    if (core->steps[i].live) core->pulling.push_back(static_cast<int>(i));
-  for (int mode = 0; mode < detail::modes; ++mode)
-    core->layouts[index(mode)] =
-        detail::LayoutBuilder(core->steps, static_cast<Mode>(mode), detail::arena_unit<T>).build();
-
-  // Zeros stand for tangents and gradients that no derivative reaches; what nobody asked for is written somewhere.
-  const auto need_zeros = [&](const Dims& dims) { core->zeros = std::max(core->zeros, detail::cells(dims)); };
-  for (const auto& output : core->outputs)
-    if (!core->steps[index(output.step)].live) need_zeros(output.dims);
-  for (const int i : core->wanted)
-    if (const auto& input = core->inputs[index(i)]; input.step < 0 || !core->steps[index(input.step)].live)
-      need_zeros(input.dims);
-  for (const int i : core->computing) {
-    const detail::Step& step = core->steps[index(i)];
-    if (!step.live) continue;
-    core->state_bytes += core->node(i).state_bytes;
-    if (core->node(i).selective) continue;
-    std::size_t ignored = 0;
-    for (const int from : step.inputs)
-      if (!core->steps[index(from)].live) {
-        need_zeros(core->node(from).shape);
-        ignored += detail::cells(core->node(from).shape);
-      }
-    core->ignored = std::max(core->ignored, ignored);
-  }
-  return core;
 }
 
 }  // namespace cenote

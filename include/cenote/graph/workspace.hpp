@@ -1,7 +1,7 @@
 // The memory of runs: a program is shared and constant, a workspace belongs to one thread at a time.
 #pragma once
 
-#include "cenote/graph/layout.hpp"
+#include "cenote/graph/plan.hpp"
 
 namespace cenote {
 
@@ -16,8 +16,6 @@ using Arrays = std::span<const View<const T>>;
 
 namespace detail {
 
-inline constexpr std::size_t cache_line = 64;
-
 template <class T>
 struct AlignedAllocator {
   using value_type = T;
@@ -31,48 +29,6 @@ struct AlignedAllocator {
 };
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
-
-// Arrays that begin at multiples of this many elements begin at a cache line, where elements divide one.
-template <class T>
-inline constexpr Index arena_unit = cache_line % sizeof(T) == 0 ? static_cast<Index>(cache_line / sizeof(T)) : 1;
-
-// Everything about a program that does not change from run to run.
-template <class T>
-struct ProgramCore {
-  struct Input {
-    std::string name;
-    Dims dims;
-    int node = 0;   // in the graph
-    int step = -1;  // -1: no output needs it
-    bool wanted = false;
-  };
-  struct Output {
-    std::string name;
-    Dims dims;
-    int step = 0;
-  };
-  std::vector<std::shared_ptr<const NodeRecord<T>>> records;  // one per step
-  std::vector<int> nodes;                                     // their numbers in the graph
-  std::vector<Step> steps;
-  std::vector<int> computing;  // the steps that do something, in order
-  std::vector<int> pulling;    // those that gradients pass through or end in, in order
-  std::vector<Input> inputs;
-  std::vector<int> wanted;  // places in `inputs` by which derivatives are taken
-  std::vector<Output> outputs;
-  std::array<Layout, modes> layouts;
-  std::size_t most_inputs = 0;  // of a node
-  std::size_t scratch = 0;      // elements
-  std::size_t zeros = 0;        // elements of the largest array that is 0 because no derivative passes
-  std::size_t ignored = 0;      // elements of the gradients that a node writes and nobody asked for
-  std::size_t state_bytes = 0;
-  Execution exec;
-
-  [[nodiscard]] const Layout& layout(Mode mode) const { return layouts[static_cast<std::size_t>(mode)]; }
-  [[nodiscard]] const Node<T>& node(int step) const { return records[static_cast<std::size_t>(step)]->node; }
-  [[nodiscard]] std::string words(int step) const {
-    return node_in_words(*records[static_cast<std::size_t>(step)], nodes[static_cast<std::size_t>(step)]);
-  }
-};
 
 }  // namespace detail
 
