@@ -35,6 +35,13 @@ HWY_INLINE void EachEmpty(const RowShape& row, F&& clear) {
 template <class S>
 struct Finish;
 
+// Where the results of a row stand: cells are `pitch` apart.
+template <class Raw>
+struct ResultPlace {
+  const Raw* base;
+  Index pitch;
+};
+
 // Where a row of results goes, if it can be written vector by vector; null where there is nothing to write.
 template <class Raw>
 struct RowTarget {
@@ -85,11 +92,7 @@ struct FinishSelection {
       }
     });
   }
-  struct Place {
-    const Raw* base;
-    Index pitch;
-  };
-  static Place Output(int i, const RowShape& row, const typename S::Lane* states, const Raw*) {
+  static ResultPlace<Raw> Output(int i, const RowShape& row, const typename S::Lane* states, const Raw*) {
     return {states + i * row.width, S::parts * row.width};
   }
 
@@ -141,11 +144,7 @@ struct FinishSum {
         std::memset(out + c * row.width, 0, static_cast<std::size_t>(row.width) * sizeof(Raw));
     });
   }
-  struct Place {
-    const Raw* base;
-    Index pitch;
-  };
-  static Place Output(int, const RowShape& row, const Wide*, const Raw* out) { return {out, row.width}; }
+  static ResultPlace<Raw> Output(int, const RowShape& row, const Wide*, const Raw* out) { return {out, row.width}; }
 
   // What the windows of a row divide by. `numbers` is scratch that is kept between the rows of a task; rows with a few
   // numbers of taps along the other axes have theirs side by side.

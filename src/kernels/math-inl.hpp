@@ -300,7 +300,7 @@ HWY_INLINE void RootPrecise(D d, V n_sum, V f_sum, V c_sum, V p, V factor, V& n,
 // ---- sums of pairs ------------------------------------------------------------------------------------------------
 
 // 2^(n - largest): what a mantissa is multiplied by to join a sum with the exponent `largest` >= n. A window whose
-// exponents are all at hand is added with one Max and one ScaleTo per tap, cheaper than by AddPair:
+// exponents are all at hand is added with one Max and one ScaleTo per tap, cheaper than pair by pair:
 //   N = max over taps of n,    F = sum of f * ScaleTo(n, N)
 //
 // Valid Lane Types: float64
@@ -311,49 +311,33 @@ HWY_INLINE V ScaleTo(D d, V n, V largest) {
   return math::PowerOfTwo(d, hn::Max(hn::Sub(n, largest), hn::Set(d, -1023.0)));
 }
 
-// f * 2^n + g * 2^m = f_sum * 2^n_sum. Results may be the arguments' own variables. Mantissas may be negative (the
-// VJP's gradients). The same on every instruction set.
-//
-// Valid Lane Types: float64
-//        Max Error: 0.5 ulp of f_sum, as of one addition
-//      Valid Range: integers n, m of any size; f, g 0 or of magnitude in [2^-900, 2^1000]
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void AddPair(D d, V n, V f, V m, V g, V& n_sum, V& f_sum) {
-  const V largest = hn::Max(n, m);
-  f_sum = hn::MulAdd(f, ScaleTo(d, n, largest), hn::Mul(g, ScaleTo(d, m, largest)));
-  n_sum = largest;
-}
+// The common exponent of two pairs, and what the mantissas of each are multiplied by to have it.
+template <class D>
+struct CommonExponent {
+  using V = hn::Vec<D>;
+  V n, left, right;
+  HWY_INLINE CommonExponent(D d, V a, V b) : n(hn::Max(a, b)), left(ScaleTo(d, a, n)), right(ScaleTo(d, b, n)) {}
 
-// The same for a second mantissa of the same exponent: the tangent's, of any sign.
-//
-// Valid Lane Types: float64
-//        Max Error: 0.5 ulp of f_sum and of t_sum
-//      Valid Range: as AddPair
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void AddTriple(D d, V n, V f, V t, V m, V g, V u, V& n_sum, V& f_sum, V& t_sum) {
-  const V largest = hn::Max(n, m);
-  const V left = ScaleTo(d, n, largest);
-  const V right = ScaleTo(d, m, largest);
-  f_sum = hn::MulAdd(f, left, hn::Mul(g, right));
-  t_sum = hn::MulAdd(t, left, hn::Mul(u, right));
-  n_sum = largest;
-}
+  // f * 2^a + g * 2^b = the result * 2^n. Mantissas may be negative (tangents, the VJP's gradients). The same on every
+  // instruction set.
+  //
+  // Valid Lane Types: float64
+  //        Max Error: 0.5 ulp, as of one addition
+  //      Valid Range: integers a, b of any size; f, g 0 or of magnitude in [2^-900, 2^1000]
+  HWY_INLINE V Add(V f, V g) const { return hn::MulAdd(f, left, hn::Mul(g, right)); }
 
-// (f + c) * 2^n + (g + e) * 2^m = (f_sum + c_sum) * 2^n_sum, compensated: the error of the addition goes into c_sum.
-//
-// Valid Lane Types: float64
-//        Max Error: 2^-53 * |c_sum| + 2^-1000: after 2^20 additions of positive pairs 2^-66 of the sum
-//      Valid Range: as AddPair
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void AddPairPrecise(D d, V n, V f, V c, V m, V g, V e, V& n_sum, V& f_sum, V& c_sum) {
-  const V largest = hn::Max(n, m);
-  const V left = ScaleTo(d, n, largest);
-  const V right = ScaleTo(d, m, largest);
-  V error;
-  math::TwoSum(hn::Mul(f, left), hn::Mul(g, right), f_sum, error);
-  c_sum = hn::MulAdd(c, left, hn::MulAdd(e, right, error));
-  n_sum = largest;
-}
+  // (f + c) * 2^a + (g + e) * 2^b = (f_sum + c_sum) * 2^n, compensated: the error of the addition goes into c_sum.
+  // Results may be the arguments' own variables.
+  //
+  // Valid Lane Types: float64
+  //        Max Error: 2^-53 * |c_sum| + 2^-1000: after 2^20 additions of positive pairs 2^-66 of the sum
+  //      Valid Range: as Add
+  HWY_INLINE void AddPrecise(V f, V c, V g, V e, V& f_sum, V& c_sum) const {
+    V error;
+    math::TwoSum(hn::Mul(f, left), hn::Mul(g, right), f_sum, error);
+    c_sum = hn::MulAdd(c, left, hn::MulAdd(e, right, error));
+  }
+};
 
 // f * 2^e with one rounding, subnormal results and 0 included; infinity if it is too large.
 //

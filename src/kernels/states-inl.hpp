@@ -66,17 +66,25 @@ struct Order {
   }
 };
 
-// The extreme value.
+// What all selections have in common.
 template <class T, bool largest>
-struct ExtremeState {
+struct SelectionState {
   using Scalar = T;
   using Raw = cenote::HWY_NAMESPACE::Lane<T>;
   using Lane = Raw;
   using D = hn::ScalableTag<Lane>;
   using V = hn::VFromD<D>;
-  static constexpr int parts = 1, inputs = 1;
-  static constexpr bool lifts = false, repeats = true, weighted = false, plain = true,
+  static constexpr bool lifts = false, repeats = true, weighted = false,
                         common = largest && (std::is_floating_point_v<T> || sizeof(T) == 1);
+};
+
+// The extreme value.
+template <class T, bool largest>
+struct ExtremeState : SelectionState<T, largest> {
+  using Base = SelectionState<T, largest>;
+  using typename Base::D, typename Base::Lane, typename Base::Raw, typename Base::V;
+  static constexpr int parts = 1, inputs = 1;
+  static constexpr bool plain = true;
 
   static HWY_INLINE void First(V (&s)[1], const Raw* p, Index, Index, double) { s[0] = hn::LoadU(D(), p); }
   static HWY_INLINE void Tap(V (&s)[1], const V (&raw)[1], Index, int) { s[0] = raw[0]; }
@@ -92,17 +100,13 @@ struct ExtremeState {
 
 // The extreme value and the number of its tap. Numbers wrap around in their lanes: only the last result must fit.
 template <class T, bool largest>
-struct WinnerState {
-  using Scalar = T;
-  using Raw = cenote::HWY_NAMESPACE::Lane<T>;
-  using Lane = Raw;
-  using D = hn::ScalableTag<Lane>;
-  using V = hn::VFromD<D>;
+struct WinnerState : SelectionState<T, largest> {
+  using Base = SelectionState<T, largest>;
+  using typename Base::D, typename Base::Lane, typename Base::Raw, typename Base::V;
   using DN = hn::RebindToUnsigned<D>;
   using Number = hn::TFromD<DN>;
   static constexpr int parts = 2, inputs = 1;
-  static constexpr bool lifts = false, repeats = true, weighted = false, plain = false,
-                        common = largest && (std::is_floating_point_v<T> || sizeof(T) == 1);
+  static constexpr bool plain = false;
 
   static HWY_INLINE V numbers(Index number) { return hn::BitCast(D(), hn::Set(DN(), static_cast<Number>(number))); }
   static HWY_INLINE V plus(V v, Index number) {
@@ -143,15 +147,11 @@ struct WinnerState {
 
 // The extreme value and the tangent of its tap (the JVP).
 template <class T, bool largest>
-struct TangentState {
-  using Scalar = T;
-  using Raw = cenote::HWY_NAMESPACE::Lane<T>;
-  using Lane = Raw;
-  using D = hn::ScalableTag<Lane>;
-  using V = hn::VFromD<D>;
+struct TangentState : SelectionState<T, largest> {
+  using Base = SelectionState<T, largest>;
+  using typename Base::D, typename Base::Lane, typename Base::Raw, typename Base::V;
   static constexpr int parts = 2, inputs = 2;
-  static constexpr bool lifts = false, repeats = true, weighted = false, plain = true,
-                        common = largest && (std::is_floating_point_v<T> || sizeof(T) == 1);
+  static constexpr bool plain = true;
 
   static HWY_INLINE void First(V (&s)[2], const Raw* p, Index pitch, Index, double) { Load(s, p, pitch, 0, 1); }
   static HWY_INLINE void Tap(V (&s)[2], const V (&raw)[2], Index, int) {

@@ -179,6 +179,10 @@ class Stream {
     double weights[plan::max_extent];
     Index count = 0;
   };
+  // To the next cell, or in rows mode to the next row.
+  HWY_INLINE void Advance(Pieces& pieces) const {
+    for (Index t = 0; t < pieces.count; ++t) pieces.from[t] += S::parts * width_;
+  }
   void Collect(std::size_t a, Index o, const Place& place, Pieces& pieces) {
     const PooledAxis& axis = plan_.axes[a];
     const Taps& window = axis.taps[o];
@@ -189,7 +193,7 @@ class Stream {
       const Index slot = position & (ring.size - 1);
       Lane* slice = scratch_.At(ring.slices) + slot * slice_[a + 1];
       if (scratch_.At(ring.tags)[slot] != position) {
-        Slice(a + 1, place.Along(plan_, a, position), a + 1 == last_ ? position : -1, slice);
+        Slice(a + 1, place.Along(plan_, a, position), position, slice);
         scratch_.At(ring.tags)[slot] = position;
       }
       pieces.from[t] = slice + (Spreads() && a + 1 == last_ ? spread_.skip() : 0);
@@ -198,7 +202,7 @@ class Stream {
     }
   }
 
-  // The slice of outputs along the axes from `a` on. `row` is the position of a row along the axis before.
+  // The slice of outputs along the axes from `a` on, at position `row` along the axis before.
   void Slice(std::size_t a, const Place& place, Index row, Lane* to) {
     if (a == last_) return Row(place, row, to);
     margins_begin_ = margins_end_ = 0;  // copies of rows of another slice
@@ -213,7 +217,7 @@ class Stream {
       for (Index cell = 0; cell < parts; ++cell) {
         MergeSlices<S, 0>(pieces.from, pieces.numbers, pieces.weights, pieces.count, lanes, width_,
                           [&](const auto& acc, Index lane) HWY_ATTR { S::Store(acc, line + lane, width_); });
-        for (Index t = 0; t < pieces.count; ++t) pieces.from[t] += S::parts * width_;
+        Advance(pieces);
         line += S::parts * width_;
       }
     }
@@ -543,7 +547,6 @@ class Stream {
   void Rows(std::size_t a, Pieces& pieces, const Outer& outer) {
     if (a == last_) {
       FinishRow(pieces, outer);
-      for (Index t = 0; t < pieces.count; ++t) pieces.from[t] += slice_[last_];
       return;
     }
     for (Index o = block_.begin[a]; o < block_.end[a]; ++o) Rows(a + 1, pieces, outer.Along(plan_, a, o));
@@ -563,14 +566,14 @@ class Stream {
     return target;
   }
 
-  void FinishRow(const Pieces& pieces, const Outer& outer) {
+  // One row of results from the next rows of pieces.
+  void FinishRow(Pieces& pieces, const Outer& outer) {
     RowTarget<Raw> target = Begin(outer);
     if (!plan_.rows) {
-      Pieces cell = pieces;
       for (Index c = 0; c < cells_; ++c) {
-        MergeAny(cell, width_,
+        MergeAny(pieces, width_,
                  [&](const auto& acc, Index lane) HWY_ATTR { finish_.Put(plan_, acc, lane, c, width_, target); });
-        for (Index t = 0; t < cell.count; ++t) cell.from[t] += S::parts * width_;
+        Advance(pieces);
         for (int i = 0; i < 2; ++i)
           if (out_[i] != nullptr) target.out[i] += plan_.outputs[static_cast<std::size_t>(i)].pooled[last_];
         if (plan_.winners != nullptr) target.winners += plan_.winner.pooled[last_] * plan_.winner_bytes;
@@ -583,6 +586,7 @@ class Stream {
     if (round_[2]) to.winners = reinterpret_cast<std::uint8_t*>(scratch_.At(won_));
     MergeAny(pieces, columns_,
              [&](const auto& acc, Index lane) HWY_ATTR { finish_.Put(plan_, acc, lane, 0, columns_, to); });
+    Advance(pieces);
     if (!round_[0] && !round_[1] && !round_[2]) return;
     for (int i = 0; i < 2; ++i) {
       const Index stride = plan_.outputs[static_cast<std::size_t>(i)].pooled[last_];

@@ -11,6 +11,7 @@
 #include "kernels/pull-inl.hpp"
 #include "kernels/reduce-inl.hpp"
 #include "kernels/smooth-inl.hpp"
+#include "kernels/smooth_pull-inl.hpp"
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -20,12 +21,12 @@ namespace {
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 template <class S>
 constexpr Kernel KernelOf() {
-  return {&Reduction<S>::Tasks, &Reduction<S>::Run};
+  return {&Reduction<S>::Tasks, &Reduction<S>::Run, S::common};
 }
 
 template <class Plain, class Pairs>
 constexpr Kernel EitherOf() {
-  return {&PlainOrPairs<Plain, Pairs>::Tasks, &PlainOrPairs<Plain, Pairs>::Run};
+  return {&PlainOrPairs<Plain, Pairs>::Tasks, &PlainOrPairs<Plain, Pairs>::Run, false};
 }
 
 template <class T>
@@ -37,8 +38,8 @@ Kernels MakeKernels() {
   table.winner[0] = KernelOf<WinnerState<T, false>>();
   table.winner[1] = KernelOf<WinnerState<T, true>>();
   if constexpr (!std::is_integral_v<T>) {
-    table.push = {&Push<T>::Tasks, &Push<T>::Run};
-    table.pull = {&Pull<T>::Tasks, &Pull<T>::Run};
+    table.push = {&Push<T>::Tasks, &Push<T>::Run, false};
+    table.pull = {&Pull<T>::Tasks, &Pull<T>::Run, false};
     table.tangent[0] = KernelOf<TangentState<T, false>>();
     table.tangent[1] = KernelOf<TangentState<T, true>>();
     table.weighted = KernelOf<SumState<T, true>>();

@@ -9,6 +9,7 @@ namespace cenote {
 struct Kernel {
   Index (*tasks)(const plan::Plan&) = nullptr;
   void (*run)(const plan::Plan&, Index task) = nullptr;
+  bool common = false;  // it has loops of its own for the most usual windows
 };
 
 // Null entries mean that the definition serves the case.

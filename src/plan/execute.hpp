@@ -17,6 +17,20 @@ namespace cenote::plan {
 // Below so many elements a second thread costs more than it saves.
 inline constexpr Index parallel_limit = 1 << 15;
 
+// Runs body(i) for every i, `work` elements in all; what a body throws (out of memory) is thrown here.
+template <class F>
+void each_task(const Execution& exec, Index tasks, Index work, F&& body) {
+  std::atomic<bool> failed = false;
+  threads::parallel(tasks, work < parallel_limit ? Execution{.threads = 1} : exec, [&](Index task) noexcept {
+    try {
+      body(task);
+    } catch (...) {
+      failed = true;
+    }
+  });
+  if (failed) throw std::bad_alloc();
+}
+
 template <class T>
 Array array_of(const View<T>& view, const Dims& strides, bool output_shaped) {
   return {view.data(), strides, output_shaped};
@@ -43,22 +57,7 @@ class Run {
       const PooledAxis& axis = plan.axes[static_cast<std::size_t>(a)];
       work *= std::max(axis.in, axis.out);
     }
-    each_task(tasks, work, [&](Index task) { kernel.run(plan, task); });
-  }
-
-  // Runs body(i) for every i; what a body throws (out of memory) is thrown here.
-  template <class F>
-  void each_task(Index tasks, Index work, F&& body) {
-    std::atomic<bool> failed = false;
-    const Execution exec = work < parallel_limit ? Execution{.threads = 1} : exec_;
-    threads::parallel(tasks, exec, [&](Index task) noexcept {
-      try {
-        body(task);
-      } catch (...) {
-        failed = true;
-      }
-    });
-    if (failed) throw std::bad_alloc();
+    each_task(exec_, tasks, work, [&](Index task) { kernel.run(plan, task); });
   }
 
  private:
@@ -72,10 +71,6 @@ template <class Op>
 inline constexpr bool is_extreme = std::same_as<Op, Max> || std::same_as<Op, Min>;
 template <class Op>
 inline constexpr bool is_sum = std::same_as<Op, Average> || std::same_as<Op, Sum>;
-// Kernels have loops of their own for the most usual windows: as `common` in kernels/states-inl.hpp.
-template <class T, class Op>
-inline constexpr bool is_common =
-    std::is_floating_point_v<T> ? std::same_as<Op, Max> || is_sum<Op> : std::same_as<Op, Max> && sizeof(T) == 1;
 
 // Largest number of additions that a tap's value goes through when windows are summed axis by axis.
 inline Index depth_of(const Geometry& g) {
@@ -92,14 +87,46 @@ bool sums_fit(const Geometry& g) {
   return volume(g.window_box()) <= (sizeof(T) < 4 ? Index{1} << 15 : Index{1} << 30);
 }
 
+// Evaluates again, by one(window, offset), the outputs that are `doubtful`. Blocks of them are tasks.
+template <class T, class Doubt, class F>
+void ask_definition(const Execution& exec, const Geometry& g, const View<const T>& x, const Dims& marks,
+                    const View<T>& out, Doubt&& doubtful, F&& one) {
+  const Dims strides = spec::detail::output_strides(g, out.strides());
+  Index outputs = 1;
+  for (int a = 0; a < g.rank(); ++a) outputs *= g.axis(a).out;
+  constexpr Index block = 4096;
+  each_task(exec, cenote::detail::ceil_div(outputs, block), outputs, [&](Index task) {
+    Walk<T> walk(g, x, {marks}, strides);
+    std::array<Index, max_rank> at{};
+    Index rest = task * block;
+    Index offset = 0;
+    for (int a = g.rank() - 1; a >= 0; --a) {
+      at[static_cast<std::size_t>(a)] = rest % g.axis(a).out;
+      rest /= g.axis(a).out;
+      offset += at[static_cast<std::size_t>(a)] * strides[a];
+    }
+    const Index end = std::min(outputs, (task + 1) * block);
+    for (Index o = task * block; o < end; ++o) {
+      if (doubtful(out.data()[offset])) walk.at(at, one);
+      for (int a = g.rank() - 1; a >= 0; --a) {
+        Index& n = at[static_cast<std::size_t>(a)];
+        offset += strides[a];
+        if (++n < g.axis(a).out) break;
+        offset -= n * strides[a];
+        n = 0;
+      }
+    }
+  });
+}
+
 // A mean whose sum left the range of f64 is taken again by the definition, which scales (A7). Infinite and NaN means
 // are few or deserved.
 template <class Op>
-void rescue_overflow(const Op& op, const Geometry& g, const View<const double>& x, const View<double>& y) {
-  Walk<double>(g, x, {Dims::filled(g.rank(), 0)}, spec::detail::output_strides(g, y.strides()))
-      .each([&](const Window<double>& window, Index o) {
-        if (!std::isfinite(y.data()[o])) y.data()[o] = op.value(window);
-      });
+void rescue_overflow(const Execution& exec, const Op& op, const Geometry& g, const View<const double>& x,
+                     const View<double>& y) {
+  ask_definition<double>(
+      exec, g, x, Dims::filled(g.rank(), 0), y, [](double mean) { return !std::isfinite(mean); },
+      [&](const Window<double>& window, Index o) { y.data()[o] = op.value(window); });
 }
 
 // Where winners are: kernels write them while pooling, and only read them in pushes and pulls.
@@ -127,11 +154,12 @@ std::pair<Kernel, Index> forward_kernel(const Geometry& g, const Winners* winner
 }
 
 // Plans y = f(x) and the winners, whichever are asked for.
-template <class T, class Op>
-void plan_forward(Run& run, const Op& op, Index state, const Array& x, const Array& y, Winners* winners) {
+template <class Op>
+void plan_forward(Run& run, const Op& op, const Kernel& kernel, Index state, const Array& x, const Array& y,
+                  Winners* winners) {
   Request& request = run.request();
   request.state = state;
-  request.common = is_common<T, Op> && !(is_sum<Op> && state > 8);
+  request.common = kernel.common;
   request.inputs[0] = x;
   request.outputs[0] = y;
   if (winners != nullptr) {
@@ -160,13 +188,13 @@ bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View
     if constexpr (Tiny::serves<Op>) odd = tiny.run(op, x.data(), y->data());
   } else {
     Run run(g, exec, sizeof(T), kernels<T>().vector);
-    plan_forward<T>(run, op, state, {x.data(), x.strides(), false},
-                    {y != nullptr ? y->data() : nullptr, y_strides, y != nullptr}, winners);
+    plan_forward(run, op, kernel, state, array_of(x, x.strides(), false),
+                 {y != nullptr ? y->data() : nullptr, y_strides, y != nullptr}, winners);
     run.plan().odd = &odd;
     run(kernel);
   }
   if constexpr (is_sum<Op> && std::same_as<T, double>)
-    if (odd) rescue_overflow(op, g, x, *y);
+    if (odd) rescue_overflow(exec, op, g, x, *y);
   return true;
 }
 
@@ -182,7 +210,7 @@ class Prepared final : public compiled::Prepared<T> {
     const Dims strides = spec::detail::output_strides(g_, y);
     tiny_ = Tiny::serves<Op> && state <= 8 && small_.set(g_, x, strides);
     if (tiny_) return;
-    plan_forward<T>(run_, op_, state, {this, x, false}, {this, strides, true}, nullptr);  // pointers follow
+    plan_forward(run_, op_, kernel_, state, {this, x, false}, {this, strides, true}, nullptr);  // pointers follow
     own_ = run_.plan();
   }
 
@@ -208,7 +236,7 @@ class Prepared final : public compiled::Prepared<T> {
  private:
   View<const T> in(const T* x) const { return {x, g_.in(), x_strides_}; }
   View<T> out(T* y) const { return {y, g_.out(), y_strides_}; }
-  void rescue(const T* x, T* y) const { rescue_overflow(op_, g_, in(x), out(y)); }
+  void rescue(const T* x, T* y) const { rescue_overflow(exec_, op_, g_, in(x), out(y)); }
   void carry_out(Plan& plan, const T* x, T* y) const {
     std::atomic<bool> odd = false;
     plan.inputs[0].data = const_cast<T*>(x);
@@ -246,7 +274,7 @@ bool jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<con
     if (kernel.run == nullptr) return false;
     Run run(g, exec, sizeof(T), table.vector);
     run.request().state = 2 * sizeof(T);
-    run.request().common = is_common<T, Op>;
+    run.request().common = kernel.common;
     run.request().inputs = {array_of(x, x.strides(), false), array_of(dx, dx.strides(), false)};
     if (y != nullptr) run.request().outputs[0] = array_of(*y, spec::detail::output_strides(g, y->strides()), true);
     run.request().outputs[1] = array_of(dy, spec::detail::output_strides(g, dy.strides()), true);
@@ -290,7 +318,7 @@ bool fill_planes(const Op& op, const Geometry& g, const View<const T>& gy, const
   if constexpr (std::same_as<Op, Average>)
     scale /= static_cast<double>(op.divisor.kind == Divisor::Kind::fixed ? op.divisor.number : count);
   const Index each = std::max(Index{1}, 32768 / cells);  // planes of a task
-  Run(g, exec, sizeof(T), 0).each_task(cenote::detail::ceil_div(lanes, each), lanes * cells, [&](Index task) {
+  each_task(exec, cenote::detail::ceil_div(lanes, each), lanes * cells, [&](Index task) {
     for (Index lane = task * each; lane < std::min(lanes, (task + 1) * each); ++lane) {
       const double gradient = static_cast<double>(gy.data()[lane * lane_from]);
       std::fill_n(gx.data() + lane * lane_to, cells, static_cast<T>(gradient * scale + 0.0));  // no -0 (A5)
@@ -310,7 +338,8 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
   const bool lengthy = std::same_as<T, double> && depth_of(g) > 7;
   request.state = lengthy ? 16 : 8;
   request.direction = Direction::adjoint;
-  request.common = is_common<T, Op> && !lengthy;
+  const Kernel& plain = lengthy ? table.long_sum : table.sum;
+  request.common = plain.common;
   request.inputs[0] = array_of(gy, spec::detail::output_strides(g, gy.strides()), false);
   request.outputs[0] = array_of(gx, gx.strides(), true);
   bool weighted = false;
@@ -374,10 +403,7 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
       std::fill_n(ones, axis.in, 1.0);
       axis.weights = ones;
     }
-  if (weighted)
-    run(lengthy ? table.long_weighted : table.weighted);
-  else
-    run(lengthy ? table.long_sum : table.sum);
+  run(!weighted ? plain : lengthy ? table.long_weighted : table.weighted);
   return true;
 }
 

@@ -27,7 +27,8 @@ inline void set_formula(Formula& formula, const Lp& op) { formula.p = op.p; }
 // A run whose kernel may leave results to the definition: as NaN, which it gives for no other reason.
 class DoubtfulRun : public Run {
  public:
-  using Run::Run;
+  DoubtfulRun(const Geometry& g, const Execution& exec, Index element, Index vector)
+      : Run(g, exec, element, vector), exec_(exec) {}
   template <class Op>
   void carry_out(const Op& op, const Kernel& kernel) {
     set_formula(plan().formula, op);
@@ -36,8 +37,16 @@ class DoubtfulRun : public Run {
     (*this)(kernel);
   }
   [[nodiscard]] bool doubtful() const { return odd_; }
+  // Evaluates the results left to the definition by one(window, offset).
+  template <class T, class F>
+  void ask(const Geometry& g, const View<const T>& x, const Dims& marks, const View<T>& out, F&& one) const {
+    if (doubtful())
+      ask_definition<T>(
+          exec_, g, x, marks, out, [](const T& result) { return is_nan(result); }, one);
+  }
 
  private:
+  Execution exec_;
   std::atomic<bool> odd_ = false, wide_ = false;
 };
 
@@ -60,43 +69,10 @@ void each_in_box(const Geometry& g, const std::array<Index, max_rank>& low, cons
   }
 }
 
-// Evaluates again, by one(window, offset), the outputs that are NaN. Blocks of them are tasks.
-template <class T, class F>
-void ask_definition(DoubtfulRun& run, const Geometry& g, const View<const T>& x, const Dims& marks, const View<T>& out,
-                    F&& one) {
-  if (!run.doubtful()) return;
-  const Dims strides = spec::detail::output_strides(g, out.strides());
-  Index outputs = 1;
-  for (int a = 0; a < g.rank(); ++a) outputs *= g.axis(a).out;
-  constexpr Index block = 4096;
-  run.each_task(cenote::detail::ceil_div(outputs, block), outputs, [&](Index task) {
-    Walk<T> walk(g, x, {marks}, strides);
-    std::array<Index, max_rank> at{};
-    Index rest = task * block;
-    Index offset = 0;
-    for (int a = g.rank() - 1; a >= 0; --a) {
-      at[static_cast<std::size_t>(a)] = rest % g.axis(a).out;
-      rest /= g.axis(a).out;
-      offset += at[static_cast<std::size_t>(a)] * strides[a];
-    }
-    const Index end = std::min(outputs, (task + 1) * block);
-    for (Index o = task * block; o < end; ++o) {
-      if (is_nan(out.data()[offset])) walk.at(at, one);
-      for (int a = g.rank() - 1; a >= 0; --a) {
-        Index& n = at[static_cast<std::size_t>(a)];
-        offset += strides[a];
-        if (++n < g.axis(a).out) break;
-        offset -= n * strides[a];
-        n = 0;
-      }
-    }
-  });
-}
-
 template <class T, class Op>
-void ask_for_values(DoubtfulRun& run, const Op& op, const Geometry& g, const View<const T>& x, const View<T>& y) {
-  ask_definition<T>(run, g, x, Dims::filled(g.rank(), 0), y,
-                    [&](const Window<T>& window, Index o) { y.data()[o] = op.value(window); });
+void ask_for_values(const DoubtfulRun& run, const Op& op, const Geometry& g, const View<const T>& x, const View<T>& y) {
+  run.ask<T>(g, x, Dims::filled(g.rank(), 0), y,
+             [&](const Window<T>& window, Index o) { y.data()[o] = op.value(window); });
 }
 
 // y = f(x).
@@ -133,7 +109,7 @@ bool power_sum_jvp(const Op& op, const Geometry& g, const View<const T>& x, cons
   run.build();
   run.carry_out(op, table.power_sum_tangent);
   if (y != nullptr) ask_for_values<T>(run, op, g, x, *y);
-  ask_definition<T>(run, g, x, dx.strides(), dy, [&](const Window<T>& window, Index o) {
+  run.ask<T>(g, x, dx.strides(), dy, [&](const Window<T>& window, Index o) {
     Wide<T> sum(Index{0});
     op.weights(window,
                [&](const Tap<T>& tap, const auto& weight) { sum = sum + weigh(weight, Wide<T>(dx.data()[tap.mark])); });
@@ -291,7 +267,7 @@ bool power_sum_vjp(const Op& op, const Geometry& g, const View<const T>& x, cons
   if (!run.doubtful()) return true;
   Index cells = 1;
   for (int a = 0; a < g.rank(); ++a) cells *= g.axis(a).in;
-  run.each_task(plan.lanes.count, cells, [&](Index lane) { LaneAgain<T, Op>(plan, op, g, x, gy, gx)(lane); });
+  each_task(exec, plan.lanes.count, cells, [&](Index lane) { LaneAgain<T, Op>(plan, op, g, x, gy, gx)(lane); });
   return true;
 }
 

@@ -63,9 +63,25 @@ void Apply(D d, test::Op op, const test::Columns& columns) {
     switch (op) {
       case Op::exp: ExpPair(d, parameter, in(0), a, b); break;
       case Op::exp_precise: ExpPairPrecise(d, parameter, in(0), a, b, c); break;
-      case Op::add: AddPair(d, in(0), in(1), in(2), in(3), a, b); break;
-      case Op::add_triple: AddTriple(d, in(0), in(1), in(2), in(3), in(4), in(5), a, b, c); break;
-      case Op::add_precise: AddPairPrecise(d, in(0), in(1), in(2), in(3), in(4), in(5), a, b, c); break;
+      case Op::add: {
+        const CommonExponent<D> common(d, in(0), in(2));
+        a = common.n;
+        b = common.Add(in(1), in(3));
+        break;
+      }
+      case Op::add_triple: {
+        const CommonExponent<D> common(d, in(0), in(3));
+        a = common.n;
+        b = common.Add(in(1), in(4));
+        c = common.Add(in(2), in(5));
+        break;
+      }
+      case Op::add_precise: {
+        const CommonExponent<D> common(d, in(0), in(3));
+        a = common.n;
+        common.AddPrecise(in(1), in(2), in(4), in(5), b, c);
+        break;
+      }
       case Op::scale: a = ScalePair(d, in(0), in(1)); break;
       case Op::log: a = LogPair(d, in(0), in(1)); break;
       case Op::log_precise: a = LogPairPrecise(d, in(0), in(1), in(2)); break;
