@@ -141,6 +141,21 @@ TEST(GraphRun, AnOutputMayBeAnInputOrAConstant) {
   EXPECT_EQ(gradient, Tensor<double>({2}, {11, 22}));
 }
 
+TEST(GraphRun, EveryPushIsOfItsOwnTangents) {
+  Graph<double> g;
+  const Handle x = g.input("x", {2});
+  g.output("y", neg(g, reshape(g, x, {1, 2})));
+  g.output("flat", reshape(g, x, {2, 1}));
+  const Program<double> program(g);
+  Workspace<double> workspace(program);
+  const Tensor<double> tx({2}), first({2}, {1, 2}), second({2}, {3, 4});
+  const auto map = program.linearize(workspace, {tx.view()});
+  (void)map.push({first.view()});
+  const auto pushed = owned<double>(map.push({second.view()}));
+  EXPECT_EQ(pushed[0], Tensor<double>({1, 2}, {-3, -4}));
+  EXPECT_EQ(pushed[1], Tensor<double>({2, 1}, {3, 4}));
+}
+
 TEST(GraphRun, EmptyArraysPassThrough) {
   Graph<double> g;
   const Handle x = g.input("x", {0, 4});

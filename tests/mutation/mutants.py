@@ -128,7 +128,7 @@ MUTANTS = [
            "return kind == NodeKind::operation || kind == NodeKind::detach; }", GR),
     Mutant("graph: unused nodes run", "graph/plan.hpp", "    if (!needed[index(i)]) continue;\n", "", GR),
     Mutant("graph: an alias keeps the tangent of the first push", "graph/program.hpp",
-           "core_->layout(mode).tangent[i] == detail::Layout::outside)", "workspace.tangents_[i] == nullptr)", GL),
+           "core_->layout(mode).tangent[i] == detail::Layout::outside)", "workspace.tangents_[i] == nullptr)", GR),
     Mutant("graph: sub has the gradient of add", "graph/pointwise.hpp",
            "v.gx[1][i] = plus ? v.gy[i] : T(Index{0}) - v.gy[i];", "v.gx[1][i] = v.gy[i];", GG),
     Mutant("graph: relu passes gradients at 0", "graph/pointwise.hpp", "if (y == zero) return zero;",
