@@ -7,7 +7,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: run test setup setup-run setup-bench setup-fuzz build test-gcc test-clang sanitize asan tsan format check-format tidy \
-        docs mutation fuzz bench golden cost clean help
+        docs mutation fuzz bench bench-graphs golden cost clean help
 
 run: setup-run  ## build the release preset and take the tour
 	cmake --preset release
@@ -85,6 +85,11 @@ bench: setup-bench build/bench-venv/installed  ## cenote and its peers on every 
 	build/release/bench/definition
 	build/bench-venv/bin/python bench/run.py $(BENCH)
 
+bench-graphs: setup-bench build/bench-venv/installed  ## whole programs against PyTorch: speed, memory, cost of a node
+	cmake --preset release -DCENOTE_BENCH_ONEDNN=$(CURDIR)/build/bench-venv
+	cmake --build --preset release --target bench_graph
+	build/bench-venv/bin/python bench/graphs.py
+
 # XNNPACK comes inside executorch, whose other dependencies are not needed.
 build/bench-venv/installed: bench/requirements.txt
 	python3 -m venv build/bench-venv
@@ -96,6 +101,7 @@ golden: setup  ## make the golden cases again with PyTorch, in a virtual environ
 	python3 -m venv build/golden-venv
 	build/golden-venv/bin/pip install --quiet torch==2.13.0
 	build/golden-venv/bin/python tests/golden/make_golden.py
+	build/golden-venv/bin/python tests/golden/make_graph_golden.py
 
 cost: setup-run  ## compile time and binary size of a file that calls five operators
 	tools/cost

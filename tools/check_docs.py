@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Documentation that cannot drift: the README's program and output are the example's, every rule of docs/semantics.md
-and every trap of docs/peers.md has a test named after it, and every link to a file leads somewhere."""
+"""Documentation that cannot drift: the README's program and output are the example's, what docs/graph.md shows occurs in
+examples/graph.cpp and in what it prints, every rule of docs/semantics.md and every trap of docs/peers.md has a test named
+after it, and every link to a file leads somewhere."""
 import pathlib
 import re
 import sys
@@ -14,6 +15,16 @@ def main():
     for name in ("quickstart.cpp", "quickstart.out"):
         if (ROOT / "examples" / name).read_text().strip() not in readme:
             problems.append(f"README.md does not contain examples/{name} as it is")
+
+    # Pieces of the example, spacing aside; what it prints stands in blocks without a language.
+    squeezed = {name: "".join((ROOT / "examples" / f"graph.{name}").read_text().split()) for name in ("cpp", "out")}
+    graph_blocks = re.findall(r"^```(\w*)\n(.*?)^```", (ROOT / "docs" / "graph.md").read_text(), re.MULTILINE | re.DOTALL)
+    graph_blocks += [("cpp", block) for block in re.findall(r"^```cpp\n(  Graph.*?)^```", readme, re.MULTILINE | re.DOTALL)]
+    for language, block in graph_blocks:
+        if "".join(block.split()) not in squeezed["cpp"] + squeezed["out"]:
+            problems.append(f"examples/graph.cpp neither has nor prints what a page shows: {block.strip().splitlines()[0]}")
+    if len(graph_blocks) < 12:
+        problems.append(f"only {len(graph_blocks)} pieces of docs/graph.md found: the page has changed its form")
 
     tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*_test.cpp"))
     named = set(re.findall(r"(?:TEST|RC_GTEST_PROP)\(\w+, ([A-Z]\d+)_\w+", tests))

@@ -128,6 +128,12 @@ constexpr Dual<T> log(const Dual<T>& x) {
   return {log(x.value), x.tangent / x.value};
 }
 
+template <Transcendental T>
+constexpr Dual<T> tanh(const Dual<T>& x) {
+  const T value = tanh(x.value);
+  return {value, (T(Index{1}) - value * value) * x.tangent};
+}
+
 // The derivative at 0 is 0; where a set contains 0 it is every slope from -1 to 1.
 template <Field T>
 constexpr Dual<T> abs(const Dual<T>& x) {

@@ -53,7 +53,19 @@ using Index = std::int64_t;
   X(p_legal,             "L1", Parameter, "{argument} is {value}; it must be finite and at least 1")                    \
   X(interval_legal,      "I1", Parameter, "{argument} is {value}; an interval needs lower <= upper, neither of them NaN")  \
   X(threads_nonnegative, "E1", Parameter, "{argument} is {got}; it must be at least 0, where 0 leaves the number to the library") \
-  X(target_available,    "E2", Parameter, "{argument} is `{text}`; it must be one of targets(), or empty for no limit")
+  X(target_available,    "E2", Parameter, "{argument} is `{text}`; it must be one of targets(), or empty for no limit") \
+  X(handle_unknown,      "N1", Graph,     "{argument} is no node; use a handle that this graph gave out")                \
+  X(handle_foreign,      "N1", Graph,     "{argument} is a node of another graph; use a handle that this graph gave out") \
+  X(name_unique,         "N1", Graph,     "{argument} is `{text}`, a name that is taken; inputs need different names, and so do outputs") \
+  X(input_expected,      "N1", Graph,     "{argument} is {text}; derivatives are taken by inputs, each named once")      \
+  X(node_incomplete,     "N2", Graph,     "{argument} is empty; a node has a name, forward, jvp and vjp")                \
+  X(inputs_expected,     "N2", Graph,     "{argument} has {got} handles; expected at least {limit}")                     \
+  X(outputs_missing,     "N3", Graph,     "{argument} are missing; name what the program returns with output()")         \
+  X(input_missing,       "N3", Graph,     "{argument} is missing; {got} arrays were given for {limit} inputs")           \
+  X(array_count,         "N3", Graph,     "{argument} has {got} arrays; expected {limit}, one for each of {text}")       \
+  X(workspace_foreign,   "N3", Graph,     "{argument} belongs to another program; make one from this program")           \
+  X(map_stale,           "N3", Graph,     "{argument} is out of date, because its workspace has run since; linearize again") \
+  X(payload_threw,       "N4", Graph,     "{argument} threw: {text}")
 // clang-format on
 
 enum class Rule : std::uint8_t {
@@ -82,8 +94,11 @@ struct ParameterError : Error {
 struct OverlapError : Error {
   using Error::Error;
 };
+struct GraphError : Error {
+  using Error::Error;
+};
 
-enum class ErrorKind : std::uint8_t { Shape, Parameter, Overlap };
+enum class ErrorKind : std::uint8_t { Shape, Parameter, Overlap, Graph };
 
 struct ErrorRule {
   Rule rule;
@@ -150,6 +165,7 @@ namespace detail {
   switch (error_rules[static_cast<std::size_t>(problem.rule)].kind) {
     case ErrorKind::Parameter: throw as(static_cast<ParameterError*>(nullptr));
     case ErrorKind::Overlap: throw as(static_cast<OverlapError*>(nullptr));
+    case ErrorKind::Graph: throw as(static_cast<GraphError*>(nullptr));
     case ErrorKind::Shape: break;
   }
   throw as(static_cast<ShapeError*>(nullptr));

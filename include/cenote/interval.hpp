@@ -103,6 +103,14 @@ inline Bounds logarithm(double x) {
   return is_infinite(x) ? Bounds{infinity, infinity} : around_libm(std::log(x));
 }
 
+// glibc's tanh is within two ulp.
+inline Bounds hyperbolic_tangent(double x) {
+  if (x == 0 || is_infinite(x)) return {std::tanh(x), std::tanh(x)};
+  const Bounds near = around_libm(std::tanh(x));
+  const Bounds bounds{around_libm(near.down).down, around_libm(near.up).up};
+  return {std::max(bounds.down, x > 0 ? 0.0 : -1.0), std::min(bounds.up, x > 0 ? 1.0 : 0.0)};
+}
+
 // p is finite and not 0; x below 0 counts as 0.
 inline Bounds power(double x, double p) {
   x = std::max(x, 0.0);
@@ -198,6 +206,10 @@ class Interval {
 
   // Continued by -inf on the numbers up to 0, so it is total and keeps inclusion.
   friend Interval log(const Interval& x) { return {detail::logarithm(x.lower_).down, detail::logarithm(x.upper_).up}; }
+
+  friend Interval tanh(const Interval& x) {
+    return {detail::hyperbolic_tangent(x.lower_).down, detail::hyperbolic_tangent(x.upper_).up};
+  }
 
   // For p finite. Numbers below 0 count as 0, except for p == 1, which is x itself.
   friend Interval pow(const Interval& x, double p) {

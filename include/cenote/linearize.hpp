@@ -60,17 +60,25 @@ class Winners {
 
 namespace spec {
 
+// The winner of every output, into memory that is there: `out` was made for this geometry.
+template <class T, class Op>
+  requires OperatorOn<Op, T> && Selecting<Op>
+void find_winners(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x, Winners& out,
+                  std::string_view caller = "winners") {
+  detail::check_shape(caller, "x", x.dims(), g.in());
+  const Marks offsets{row_major(g.window_box()), true};
+  Walk<T>(g, x, offsets, row_major(g.out_kept())).each([&](const Window<T>& window, Index o) {
+    out.set(o, window.empty() ? Winners::none : op.winner(window).mark);
+  });
+}
+
 // The winner of every output.
 template <class T, class Op>
   requires OperatorOn<Op, T> && Selecting<Op>
 Winners winners(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x,
                 std::string_view caller = "winners") {
-  detail::check_shape(caller, "x", x.dims(), g.in());
   Winners out(g);
-  const Marks offsets{row_major(g.window_box()), true};
-  Walk<T>(g, x, offsets, row_major(g.out_kept())).each([&](const Window<T>& window, Index o) {
-    out.set(o, window.empty() ? Winners::none : op.winner(window).mark);
-  });
+  find_winners<T>(op, g, x, out, caller);
   return out;
 }
 

@@ -133,21 +133,28 @@ void forward(const Op& op, const Geometry& g, const std::type_identity_t<View<co
   detail::Fastest{exec}.forward<T>(op, g, x, y, caller);
 }
 
+// y = f(x), and the winners, into memory that is there: `winners` was made for this geometry. No allocation of its own.
+template <class T, class Op>
+  requires OperatorOn<Op, T> && Selecting<Op>
+void forward_with_winners(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x,
+                          const View<T>& y, Winners& winners, [[maybe_unused]] const Execution& exec = {},
+                          std::string_view caller = "forward_with_winners") {
+#if defined(CENOTE_COMPILED)
+  if constexpr (detail::compiled_for<T, Op>) return compiled::forward<T>(op, g, x, y, &winners, exec, caller);
+#endif
+  spec::forward<T>(op, g, x, y, caller);
+  spec::find_winners<T>(op, g, x, winners, caller);
+}
+
 // y = f(x), and the winners.
 template <class T, class Op>
   requires OperatorOn<Op, T> && Selecting<Op>
 Winners forward_with_winners(const Op& op, const Geometry& g, const std::type_identity_t<View<const T>>& x,
-                             const View<T>& y, [[maybe_unused]] const Execution& exec = {},
+                             const View<T>& y, const Execution& exec = {},
                              std::string_view caller = "forward_with_winners") {
-#if defined(CENOTE_COMPILED)
-  if constexpr (detail::compiled_for<T, Op>) {
-    Winners out(g);
-    compiled::forward<T>(op, g, x, y, &out, exec, caller);
-    return out;
-  }
-#endif
-  spec::forward<T>(op, g, x, y, caller);
-  return spec::winners<T>(op, g, x, caller);
+  Winners out(g);
+  forward_with_winners<T>(op, g, x, y, out, exec, caller);
+  return out;
 }
 
 // The winner of every output.

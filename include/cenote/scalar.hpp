@@ -49,6 +49,7 @@ using std::abs;
 using std::exp;
 using std::log;
 using std::pow;
+using std::tanh;
 
 // Scalars with the functions of smooth max and Lp. Rationals have none, so those do not compile for them.
 template <class T>

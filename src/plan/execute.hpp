@@ -209,8 +209,9 @@ class Prepared final : public compiled::Prepared<T> {
     if (kernel_.run == nullptr) return;
     const Dims strides = spec::detail::output_strides(g_, y);
     tiny_ = Tiny::serves<Op> && state <= 8 && small_.set(g_, x, strides);
-    if (!tiny_)
-      plan_forward(run_, op_, kernel_, state, {this, x, false}, {this, strides, true}, nullptr);  // pointers follow
+    if (tiny_) return;
+    plan_forward(run_, op_, kernel_, state, {this, x, false}, {this, strides, true}, nullptr);  // pointers follow
+    own_ = run_.plan();
   }
 
   void forward(const T* x, T* y) const override {
@@ -223,12 +224,12 @@ class Prepared final : public compiled::Prepared<T> {
       }
     }
     if (kernel_.run == nullptr) return compiled::forward<T>(op_, g_, in(x), out(y), nullptr, exec_, "Plan::forward");
-    // One caller at a time has the plan itself; the others have copies.
+    // One caller at a time has the copy that is there; the others make copies. The plan itself is never written.
     if (busy_.exchange(true, std::memory_order_acquire)) {
       Plan copy = run_.plan();
       return carry_out(copy, x, y);
     }
-    carry_out(run_.plan(), x, y);
+    carry_out(own_, x, y);
     busy_.store(false, std::memory_order_release);
   }
 
@@ -254,6 +255,7 @@ class Prepared final : public compiled::Prepared<T> {
   bool tiny_ = false;
   Tiny small_;
   mutable Run run_;
+  mutable Plan own_{};
   mutable std::atomic<bool> busy_ = false;
 };
 

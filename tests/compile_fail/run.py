@@ -26,7 +26,8 @@ FLAGS = {
 }
 
 
-PRECOMPILED = {}  # compiler: options
+HEADERS = ("pool", "graph")  # what files begin with; graph.hpp contains pool.hpp
+PRECOMPILED = {}  # (compiler, header): options
 
 
 def compilers():
@@ -38,17 +39,18 @@ def compilers():
     return list(found.values())
 
 
-def precompile(compiler, folder):
-    """The header that most files begin with, read once: options that make the compiler use it."""
-    header = INCLUDE / "cenote" / "pool.hpp"
-    out = Path(folder) / compiler / "cenote" / "pool.hpp.gch"
+def precompile(compiler, name, folder):
+    """A header that many files begin with, read once: options that make the compiler use it."""
+    header = INCLUDE / "cenote" / f"{name}.hpp"
+    out = Path(folder) / compiler / name / "cenote" / f"{name}.hpp.gch"
     out.parent.mkdir(parents=True)
     subprocess.run([compiler, "-w", "-std=c++20", f"-I{INCLUDE}", "-x", "c++-header", str(header), "-o", str(out)], check=True)
     return [f"-I{out.parents[1]}"] if compiler == "g++" else ["-include-pch", str(out)]
 
 
 def compile_file(compiler, path, *defines):
-    command = [compiler, "-fsyntax-only", "-std=c++20", *PRECOMPILED[compiler], f"-I{INCLUDE}", *FLAGS[compiler],
+    name = "graph" if "cenote/graph.hpp" in path.read_text() else "pool"
+    command = [compiler, "-fsyntax-only", "-std=c++20", *PRECOMPILED[compiler, name], f"-I{INCLUDE}", *FLAGS[compiler],
                *defines, str(path)]
     environment = {**os.environ, "LC_ALL": "C"}  # plain quotes in g++'s messages
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -79,7 +81,8 @@ def main():
     jobs = [(path, name) for path in files for name in names]
     missed = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max_workers=2) as pool:
-        PRECOMPILED.update(zip(names, pool.map(lambda name: precompile(name, folder), names)))
+        pairs = [(compiler, name) for compiler in names for name in HEADERS]
+        PRECOMPILED.update(zip(pairs, pool.map(lambda pair: precompile(*pair, folder), pairs)))
         for (path, name), problems in zip(jobs, pool.map(check, jobs)):
             print(f"{'MISS' if problems else 'ok  '} {path.name} ({name})", flush=True)
             for problem in problems:

@@ -12,6 +12,7 @@ class Mutant(NamedTuple):
 
 R, W, G, A = "rules/rules", "geometry/window", "golden/golden", "laws/adjoint"
 O, L, S, D, I, E = "laws/operator", "laws/linearize", "scalars/sum", "laws/dual", "laws/interval", "errors/errors"
+GG, GR, GL = "graph/golden", "graph/run", "graph/laws"
 
 MUTANTS = [
     # maximum
@@ -113,4 +114,37 @@ MUTANTS = [
     Mutant("count_include_pad is turned round", "torch_names.hpp", "o.count_include_pad ? Divisor::padded : Divisor::real",
            "o.count_include_pad ? Divisor::real : Divisor::padded", G),
     Mutant("unpad removes the low end only", "pad.hpp", "size -= low + high;", "size -= low;", O),
+    # graphs
+    Mutant("graph: fan-out replaces gradients", "graph/program.hpp", "detail::add_into<T>(workspace.gx_[k],",
+           "detail::copy_into<T>(workspace.gx_[k],", GG),
+    Mutant("graph: a late part replaces the gradient", "graph/program.hpp", "detail::add_into<T>(part, sum);",
+           "detail::copy_into<T>(part, sum);", GG),
+    Mutant("graph: lives are not prolonged", "graph/layout.hpp", "last = std::max(last, until);",
+           "last = std::max(last, last + 0 * until);", GG),
+    Mutant("graph: what a VJP reads is not kept", "graph/layout.hpp", "if (step.readable[k]) until(step.inputs[k], needed);",
+           "(void)needed;", GG),
+    Mutant("graph: arrays overlap", "graph/layout.hpp", "if (offsets[other] >= offset + arrays[i].size) break;", "break;", GG),
+    Mutant("graph: derivatives pass detach", "graph/layout.hpp", "return kind == NodeKind::operation; }",
+           "return kind == NodeKind::operation || kind == NodeKind::detach; }", GR),
+    Mutant("graph: unused nodes run", "graph/plan.hpp", "    if (!needed[index(i)]) continue;\n", "", GR),
+    Mutant("graph: an alias keeps the tangent of the first push", "graph/program.hpp",
+           "core_->layout(mode).tangent[i] == detail::Layout::outside)", "workspace.tangents_[i] == nullptr)", GR),
+    Mutant("graph: sub has the gradient of add", "graph/pointwise.hpp",
+           "v.gx[1][i] = plus ? v.gy[i] : T(Index{0}) - v.gy[i];", "v.gx[1][i] = v.gy[i];", GG),
+    Mutant("graph: relu passes gradients at 0", "graph/pointwise.hpp", "if (y == zero) return zero;",
+           "if (y == zero) return d;", GL),
+    Mutant("graph: weights learn from the last image", "graph/conv.hpp", "v.gx[1].data(), n > 0);",
+           "v.gx[1].data(), false);", GG),
+    Mutant("graph: convolution forgets the dilation", "graph/conv.hpp", "w[last] * inner.dilation - inner.padding.low",
+           "w[last] - inner.padding.low", GG),
+    Mutant("graph: cross-entropy takes targets for a single class", "graph/loss.hpp", "return mass * static_cast<T>(exp(",
+           "return static_cast<T>(exp(", GG),
+    Mutant("graph: the loss is not divided in its gradient", "graph/loss.hpp", "const T each = v.gy[0] / count;",
+           "const T each = v.gy[0];", GG),
+    Mutant("graph: concatenate repeats the first row", "graph/shape.hpp", "move(i, out, r * pieces[i], pieces[i])",
+           "move(i, out, 0 * r, pieces[i])", GG),
+    Mutant("graph: winners are not looked for", "graph/pooling.hpp", "if (f.keep && f.memory.state != nullptr)",
+           "if (!f.keep && f.memory.state != nullptr)", GG),
+    Mutant("graph: max keeps its input", "graph/pooling.hpp", "  if (keeps_winners<T>(op)) set_winner_payloads(node, p);\n", "",
+           GR),
 ]

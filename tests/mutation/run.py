@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "mutation"
 # In the order in which they are tried after the one that a mutant names as its likely killer.
 SUITES = ["rules/rules", "geometry/window", "golden/golden", "laws/adjoint", "laws/operator", "laws/linearize",
-          "scalars/sum", "laws/dual", "laws/interval", "errors/errors"]
+          "scalars/sum", "laws/dual", "laws/interval", "errors/errors", "graph/golden", "graph/run", "graph/laws"]
 COMPILER = os.environ.get("CXX", "clang++-14")  # faster than g++ without optimisation
 FLAGS = ["-std=c++20", "-O0", "-ffp-contract=off"]
 LIBRARIES = ["-lrapidcheck", "-lgtest", "-lgtest_main", "-lmpfr", "-lgmp"]

@@ -284,6 +284,8 @@ TEST(Interval, AnchorIsAFinitePoint) {
 TEST(Interval, FunctionsAreExactWhereTheResultIs) {
   EXPECT_EQ(exp(Interval(0.0)), Interval(1.0));
   EXPECT_EQ(exp(Interval(-infinity, infinity)), Interval(0, infinity));
+  EXPECT_EQ(tanh(Interval(0.0)), Interval(0.0));
+  EXPECT_EQ(tanh(Interval(-infinity, infinity)), Interval(-1, 1));
   EXPECT_EQ(log(Interval(1.0)), Interval(0.0));
   EXPECT_EQ(log(Interval(0, infinity)), Interval(-infinity, infinity));
   EXPECT_EQ(pow(Interval(1.0), 0.3), Interval(1.0));
@@ -310,15 +312,16 @@ TEST(Interval, ExponentialOfNegativeNumbersStaysBetweenZeroAndOne) {
   EXPECT_GE(exp(Interval(tiny)).lower(), 1.0);
 }
 
-// Encloses, and is no wider than the documented three steps beside what libm returned.
-bool encloses_closely(const Interval& y, const Digits50& exact, double libm) {
+// Encloses, and is no wider than the documented steps beside what libm returned: three, and six for tanh.
+bool encloses_closely(const Interval& y, const Digits50& exact, double libm, int steps = 3) {
   double low = libm, high = libm;
-  for (int i = 0; i < 3; ++i) low = std::nextafter(low, -infinity), high = std::nextafter(high, infinity);
+  for (int i = 0; i < steps; ++i) low = std::nextafter(low, -infinity), high = std::nextafter(high, infinity);
   return Digits50(y.lower()) <= exact && exact <= Digits50(y.upper()) && y.lower() >= low && y.upper() <= high;
 }
 
 void functions_enclose(double x, double p) {
   RC_ASSERT(encloses_closely(exp(Interval(x)), exp(Digits50(x)), std::exp(x)));
+  RC_ASSERT(encloses_closely(tanh(Interval(x)), tanh(Digits50(x)), std::tanh(x), 6));
   const double positive = std::abs(x);
   if (positive == 0) return;
   RC_ASSERT(encloses_closely(log(Interval(positive)), log(Digits50(positive)), std::log(positive)));
@@ -343,6 +346,7 @@ RC_GTEST_PROP(IntervalProperty, FunctionsKeepInclusion, ()) {
     };
     const Interval point(member);
     RC_ASSERT(inside(exp(point), exp(x)) && inside(log(point), log(x)) && inside(abs(point), abs(x)));
+    RC_ASSERT(inside(tanh(point), tanh(x)) && tanh(x).lower() >= -1 && tanh(x).upper() <= 1);
     RC_ASSERT(inside(sign(point), sign(x)) && inside(pow(point, 2.5), pow(x, 2.5)) &&
               inside(pow(point, -2), pow(x, -2)));
   }

@@ -93,6 +93,11 @@ std::string label(const Op& op) {
 // ---- random geometries ------------------------------------------------------------------------------------------
 
 inline Index between(Index low, Index high) { return *rc::gen::inRange<Index>(low, high + 1); }
+// The same with every number equally likely. RapidCheck draws from the low end of a range while sizes are small, and
+// with max_size below 100 never reaches its high end.
+inline Index uniform(Index low, Index high) {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<Index>(low, high + 1));
+}
 inline bool chance() { return *rc::gen::arbitrary<bool>(); }
 
 // Sizes of an input with `pooled` pooled axes and up to two others; small, because outputs times taps is the cost.
