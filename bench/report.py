@@ -92,7 +92,8 @@ def head(results):
               f"- cenote {versions.get('cenote')}; " + ", ".join(s for s in shown if not s.endswith("None")),
               "- The unit is a memcpy that moves the same bytes on as many threads in the same run: forward x and y, VJP gy "
               "and gx, JVP x, dx, y and dy. 1.00 is the speed of memory; lower is better.",
-              "- Candidates take turns, the best of many rounds counts; each peer in its fastest way, checked against "
+              "- Candidates take turns, each after a call that is not counted, so that all of them and memcpy find the caches as "
+              "they leave them; the best of many rounds counts; each peer in its fastest way, checked against "
               "cenote's result first. Pairs are " + " / ".join(f"{t} thread{'s' * (t > 1)}" for t in results.threads) +
               ". Gains are over the fastest peer in the same layout.",
               "- PyTorch, ONNX Runtime, OpenCV and JAX are called from Python, the others from C++. oneDNN's package runs "

@@ -50,7 +50,7 @@ class Repeat {
   explicit Repeat(const plan::Plan& plan)
       : plan_(plan), axis_(plan.axes[static_cast<std::size_t>(plan.rank - 1)]), scale_(plan.formula.scale),
         in_(plan.inputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)]),
-        out_(plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)]), whole_(plan::is_whole(axis_)) {}
+        out_(plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)]) {}
 
   [[nodiscard]] T Scaled(T gradient) const {
     return static_cast<T>(static_cast<double>(gradient) * scale_ + 0.0);  // no -0 (A5)
@@ -111,7 +111,7 @@ class Repeat {
     T* to = cells.to + begin;
     if (cells.same != nullptr) return CopyCells(cells.same + begin, size, to);
     if (cells.from == nullptr) return Fill(T{}, size, to);
-    if (whole_) return Fill(Scaled(cells.from[0]), size, to);
+    if (axis_.whole) return Fill(Scaled(cells.from[0]), size, to);
     if (axis_.source.stride > 4) return Runs(cells);
     if (in_ == 1 && axis_.spread > 0) {
       switch (axis_.spread) {
@@ -186,7 +186,7 @@ class Repeat {
     Index before = -1;  // the output of the cell before
     for (Index i = cells.begin; i < cells.end; ++i) {
       T* to = cells.to + i * out_;
-      const plan::Taps& taps = axis_.taps[i];
+      const plan::Taps taps = axis_.whole ? plan::Taps{0, 1, 0, 0} : axis_.taps[i];
       const Index from = cells.from == nullptr || taps.count == 0 ? -2 : taps.start;
       if (i > cells.begin && from == before)
         CopyCells(to - out_, count, to);
@@ -222,7 +222,6 @@ class Repeat {
   const plan::PooledAxis& axis_;  // the last
   double scale_;
   Index in_, out_;  // between neighbours along it
-  bool whole_;      // all its cells have the same window
 };
 
 }  // namespace cenote::HWY_NAMESPACE

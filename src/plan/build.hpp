@@ -31,7 +31,7 @@ class SparePieces {
     gone = true;
   }
   static void give(Piece* piece) {
-    if (gone) return ::operator delete(piece);
+    if (gone || piece->bytes > largest) return ::operator delete(piece);
     piece->next = std::exchange(of_thread().first_, piece);
   }
   // The smallest that is large enough, so that what sufficed for a sequence of calls suffices for it again.
@@ -49,7 +49,8 @@ class SparePieces {
     thread_local SparePieces pieces;
     return pieces;
   }
-  static inline thread_local bool gone = false;  // a thread's last plans may outlive its spare pieces
+  static constexpr std::size_t largest = std::size_t{1} << 20;  // that is worth keeping
+  static inline thread_local bool gone = false;                 // a thread's last plans may outlive its spare pieces
   Piece* first_ = nullptr;
 };
 

@@ -331,19 +331,15 @@ inline bool repeats(const Plan& plan, const Kernels& table) {
 }
 
 // Last axes of which one window holds everything become one axis.
-inline void merge_whole_axes(Plan& plan, Tables& tables) {
-  while (plan.rank > 1) {
+inline void merge_whole_axes(Plan& plan) {
+  const auto at = [&](int a) -> PooledAxis& { return plan.axes[static_cast<std::size_t>(a)]; };
+  at(plan.rank - 1).whole = is_whole(at(plan.rank - 1));
+  while (plan.rank > 1 && at(plan.rank - 1).whole && is_whole(at(plan.rank - 2))) {
     const auto last = static_cast<std::size_t>(plan.rank - 1);
-    PooledAxis& outer = plan.axes[last - 1];
-    const PooledAxis& inner = plan.axes[last];
     auto& strides = plan.outputs[0].pooled;
-    if (!is_whole(outer) || !is_whole(inner) || strides[last - 1] != inner.out * strides[last]) return;
-    const Index cells = outer.out * inner.out;
-    Taps* taps = tables.taps(cells);
-    std::fill_n(taps, cells, Taps{0, 1, 0, 0});
-    outer.taps = taps;
-    outer.out = cells;
-    outer.spread = 0;
+    if (strides[last - 1] != plan.axes[last].out * strides[last]) return;
+    plan.axes[last - 1].out *= plan.axes[last].out;
+    plan.axes[last - 1].whole = true;
     strides[last - 1] = strides[last];
     --plan.rank;
   }
@@ -416,7 +412,7 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
   run.build();
   run.plan().formula.scale = scale;
   if (!weighted && repeats(run.plan(), table)) {
-    merge_whole_axes(run.plan(), run.tables());
+    merge_whole_axes(run.plan());
     cut_rows(run.plan(), 1);
     run(table.repeat);
     return true;

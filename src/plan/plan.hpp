@@ -43,6 +43,7 @@ struct PooledAxis {
   Index low = 0;                     // tap 0 of output 0 lies so far before the input
   bool slides = false;               // window o is `kernel` taps from o * stride - low on, as far as they exist
   Index spread = 0;                  // or it is the adjoint of windows so far apart, of source.kernel neighbours each
+  bool whole = false;                // every output has the one tap there is; `taps` need not be there
   Index extent = 1;                  // positions from the first tap of a window to its last
   Index outputs_per_block = 1, blocks = 1;
 };
