@@ -139,7 +139,8 @@ class Program {
   static void check_array(const View<const T>& array, const char* argument, const Named& expected,
                           std::string_view caller) {
     if (array.dims() == expected.dims) return;
-    const std::string name = std::string(argument) + "[" + expected.name + "]";
+    std::string name = argument;
+    name.append("[").append(expected.name).append("]");
     spec::detail::check_shape(caller, name.c_str(), array.dims(), expected.dims);
   }
 
