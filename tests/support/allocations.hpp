@@ -17,6 +17,10 @@ inline std::atomic<std::size_t> allocations{0};
   if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
   throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  ++cenote::test::allocations;
+  return std::malloc(size != 0 ? size : 1);
+}
 [[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
   ++cenote::test::allocations;
   const auto unit = static_cast<std::size_t>(alignment);
