@@ -14,7 +14,7 @@ run: setup-run  ## build the release preset and take the tour
 	cmake --build --preset release --target tour
 	build/release/examples/tour
 
-test: setup check-format test-gcc test-clang sanitize tidy docs mutation  ## every check
+test: setup check-format test-gcc sanitize tidy docs mutation  ## every check
 	@echo "make test: every check passed"
 
 setup-run:
@@ -36,12 +36,12 @@ build:  ## build the dev preset
 test-gcc: build  ## g++: unit tests, laws, golden, must-not-compile, consumer
 	ctest --preset dev
 
-test-clang:  ## clang++: the same, without what does not depend on the compiler
+test-clang:  ## clang++, optimised: the same, without what does not depend on the compiler
 	cmake --preset dev-clang
 	cmake --build --preset dev-clang
 	ctest --preset dev-clang
 
-sanitize: asan tsan  ## address, undefined-behaviour and thread sanitizers
+sanitize: asan tsan  ## address and undefined-behaviour (clang++) and thread sanitizers
 
 asan:
 	cmake --preset asan

@@ -63,16 +63,23 @@ HWY_INLINE void StoreSome(hn::VFromD<D> v, D d, hn::TFromD<D>* to, Index count) 
 #endif
 }
 
-// Numbers of winners: as bytes where they go, or in lanes as wide as the values on the way to there.
+// Numbers of winners are put as one or two bytes if that is what they have, or in lanes as wide as the values on the
+// way to where they go.
+template <class Number>
+constexpr int PutBytes(int bytes) {
+  return bytes <= 2 && bytes < static_cast<int>(sizeof(Number)) ? bytes : static_cast<int>(sizeof(Number));
+}
 template <class DN>
 HWY_INLINE void PutNumbers(DN dn, hn::VFromD<DN> numbers, int bytes, std::uint8_t* to, Index lane, Index count) {
   using Number = hn::TFromD<DN>;
-  if constexpr (sizeof(Number) > 1) {
-    if (bytes == 1) {
-      const hn::Rebind<std::uint8_t, DN> narrow;
-      return StoreSome(hn::TruncateTo(narrow, numbers), narrow, to + lane, count);
-    }
-  }
+  const auto put = [&]<class U>(U) HWY_ATTR {
+    const hn::Rebind<U, DN> narrow;
+    StoreSome(hn::TruncateTo(narrow, numbers), narrow, reinterpret_cast<U*>(to) + lane, count);
+  };
+  if constexpr (sizeof(Number) > 1)
+    if (bytes == 1) return put(std::uint8_t{});
+  if constexpr (sizeof(Number) > 2)
+    if (bytes == 2) return put(std::uint16_t{});
   StoreSome(numbers, dn, reinterpret_cast<Number*>(to) + lane, count);
 }
 
@@ -182,7 +189,6 @@ struct FinishSum {
   HWY_INLINE void Put(const plan::Plan& plan, const V (&acc)[S::parts], Index lane, Index cell, Index lanes,
                       const RowTarget<Raw>& target) const {
     if (lane >= lanes) return;
-    const plan::Formula& formula = plan.formula;
     Raw* out = target.out[0] + lane;
     const auto number = [&](Index l) { return !varies_ ? number_ : by_rows_ ? numbers_[lane + l] : numbers_[cell]; };
     if constexpr (std::is_floating_point_v<T>) {
@@ -199,8 +205,8 @@ struct FinishSum {
       } else {
         if constexpr (S::parts == 2)  // an infinite sum has lost nothing that could be added
           sum = hn::IfThenElse(hn::IsFinite(sum), hn::Add(sum, acc[1]), sum);
-        V mean = hn::Mul(hn::Div(sum, by), hn::Set(d, formula.scale));
-        if (!formula.mean) mean = hn::Add(mean, hn::Zero(d));
+        V mean = hn::Mul(hn::Div(sum, by), hn::Set(d, plan.formula.scale));
+        if (!mean_) mean = hn::Add(mean, hn::Zero(d));
         StoreSome(mean, d, out, lanes - lane);
         // What stands behind the last lane may be odd for no reason; the definition then finds nothing to mend.
         if (!hn::AllTrue(d, hn::IsFinite(mean)) && plan.odd != nullptr)
@@ -212,12 +218,12 @@ struct FinishSum {
       hn::Store(acc[0], typename S::D(), sums);
       for (Index l = 0; l < HWY_MIN(n, lanes - lane); ++l) {
         if constexpr (Half<T>) {
-          const double zero = formula.mean ? -0.0 : 0.0;  // x + -0.0 is x
+          const double zero = mean_ ? -0.0 : 0.0;  // x + -0.0 is x
           out[l] = T((sums[l] + 0.0) * number(l) + zero).bits;
         } else {
           IntegerSum<T> sum;
           sum.sum = static_cast<decltype(sum.sum)>(sums[l]);
-          out[l] = formula.mean ? sum.mean(static_cast<Index>(number(l))) : sum.total();
+          out[l] = mean_ ? sum.mean(static_cast<Index>(number(l))) : sum.total();
         }
       }
     }

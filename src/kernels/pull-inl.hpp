@@ -70,14 +70,14 @@ struct Push {
       T* to = static_cast<T*>(plan.outputs[0].data) + places.out;
       const U* winners = reinterpret_cast<const U*>(plan.winners) + places.won;
       std::array<Index, max_rank> at{};
-      at[0] = begin;
       const Axis& inner = axes[last].source;
-      for (bool more = true; more;) {
+      do {
         Index base = 0, out = 0, row = 0;
         for (std::size_t a = 0; a < last; ++a) {
-          base += axes[a].source.position(at[a], 0) * plan.inputs[0].pooled[a];
-          out += at[a] * plan.outputs[0].pooled[a];
-          row += at[a] * plan.winner.pooled[a];
+          const Index o = at[a] + (a == 0 ? begin : 0);
+          base += axes[a].source.position(o, 0) * plan.inputs[0].pooled[a];
+          out += o * plan.outputs[0].pooled[a];
+          row += o * plan.winner.pooled[a];
         }
         for (Index o = last == 0 ? begin : 0; o < (last == 0 ? end : inner.out); ++o) {
           const auto number = static_cast<Index>(winners[row + o * plan.winner.pooled[last]]);
@@ -89,15 +89,7 @@ struct Push {
           const Index place = tabled > 0 ? scratch.At(table)[number] : place_of(number);
           result = from[base + inner.position(o, 0) * plan.inputs[0].pooled[last] + place];
         }
-        more = false;
-        for (std::size_t a = last; a-- > 0;) {
-          if (++at[a] < (a == 0 ? end : axes[a].out)) {
-            more = true;
-            break;
-          }
-          at[a] = a == 0 ? begin : 0;
-        }
-      }
+      } while (Next(at, last, [&](std::size_t a) { return a == 0 ? end - begin : axes[a].out; }));
     }
   }
 };

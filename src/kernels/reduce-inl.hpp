@@ -8,7 +8,9 @@
 #define CENOTE_KERNELS_REDUCE_INL_HPP
 #endif
 
+#include "kernels/doubles-inl.hpp"
 #include "kernels/finish-inl.hpp"
+#include "kernels/folds-inl.hpp"
 #include "kernels/passes-inl.hpp"
 #include "kernels/stream-inl.hpp"
 #include "kernels/task-inl.hpp"
@@ -133,18 +135,30 @@ class Reduction {
   using Raw = typename S::Raw;
   using Lane = typename S::Lane;
 
+  // Blocks and whole planes have their own ways.
+  static constexpr bool folds = !S::lifts && !S::weighted, wholes = folds && S::inputs == 1,
+                        doubles = requires { requires S::overlaps; };
+
   static Index width_of(const plan::Plan& plan) { return plan.vectors * vector_lanes<Raw>; }
   static Index Tasks(const plan::Plan& plan) {
-    if constexpr (!S::lifts && S::inputs == 1 && !S::weighted)
+    if constexpr (wholes)
       if (plan.whole) return Whole<S>::Tasks(plan);
+    if constexpr (folds)
+      if (plan.folds) return Folds<S>::Tasks(plan);
+    if constexpr (doubles)
+      if (plan.doubles) return Doubles<S>::Tasks(plan);
     if constexpr (!S::lifts)
       if (plan.streams) return Stream<S>::Tasks(plan);
     return Lanes::Groups(plan, width_of(plan)) * BlocksOf(plan);
   }
 
   static void Run(const plan::Plan& plan, Index task) {
-    if constexpr (!S::lifts && S::inputs == 1 && !S::weighted)
+    if constexpr (wholes)
       if (plan.whole) return Whole<S>::Run(plan, task);
+    if constexpr (folds)
+      if (plan.folds) return Folds<S>::Run(plan, task);
+    if constexpr (doubles)
+      if (plan.doubles) return Doubles<S>::Run(plan, task);
     if constexpr (!S::lifts)
       if (plan.streams) return Stream<S>::Run(plan, task);
     Reduction reduction(plan);
@@ -213,10 +227,9 @@ class Reduction {
   };
 
   [[nodiscard]] PassShape ShapeOf(std::size_t a, Index in_pitch, Index out_pitch, Index inner, Index lanes) const {
-    Index multiplier = 1;
-    for (std::size_t b = a + 1; b <= last_; ++b) multiplier *= plan_.axes[b].kernel;
-    return {&plan_.axes[a], block_.begin[a], block_.end[a], block_.origin[a], block_.limit[a], in_pitch, out_pitch,
-            inner,          lanes,           lanes,         multiplier};
+    return {
+        &plan_.axes[a], block_.begin[a], block_.end[a], block_.origin[a],       block_.limit[a], in_pitch, out_pitch,
+        inner,          lanes,           lanes,         MultipliersOf(plan_)[a]};
   }
 
   // Lanes of the scratch that scans of any axis need.

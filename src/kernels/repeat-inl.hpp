@@ -77,32 +77,24 @@ class Repeat {
     T* to = static_cast<T*>(plan_.outputs[0].data) + places.out;
     if (last == 0) return use({gradients, to, nullptr, task.begin, task.end});
     std::array<Index, max_rank> at{};
-    at[0] = task.begin;
     const T* before = nullptr;
     const T* before_from = nullptr;
-    for (bool more = true; more;) {
+    do {
       Cells cells{gradients, to, nullptr, 0, axis_.out};
       bool inside = true;
       for (std::size_t a = 0; a < last; ++a) {
-        const plan::Taps& taps = plan_.axes[a].taps[at[a]];
+        const Index i = at[a] + (a == 0 ? task.begin : 0);
+        const plan::Taps& taps = plan_.axes[a].taps[i];
         inside = inside && taps.count > 0;
         cells.from += taps.start * plan_.inputs[0].pooled[a];
-        cells.to += at[a] * plan_.outputs[0].pooled[a];
+        cells.to += i * plan_.outputs[0].pooled[a];
       }
       if (!inside) cells.from = nullptr;
       if (before != nullptr && before_from == cells.from) cells.same = before;
       use(cells);
       before = cells.to;
       before_from = cells.from;
-      more = false;
-      for (std::size_t a = last; a-- > 0;) {
-        if (++at[a] < (a == 0 ? task.end : plan_.axes[a].out)) {
-          more = true;
-          break;
-        }
-        at[a] = 0;
-      }
-    }
+    } while (Next(at, last, [&](std::size_t a) { return a == 0 ? task.end - task.begin : plan_.axes[a].out; }));
   }
 
   // Cells that are neighbours.

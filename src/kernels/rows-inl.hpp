@@ -53,12 +53,11 @@ class RowTable {
     while (inner_end_ > inner_begin_ && !Inside(inner_end_ - 1)) --inner_end_;
   }
   void Ask(plan::Scratch& scratch) {
-    const Index edges = chunks_ - (inner_end_ - inner_begin_);
-    lanes_asked_ = scratch.Ask<U>(in_registers ? edges * reads_ * n : 0);
-    real_asked_ = scratch.Ask<U>(in_registers && !repeat ? edges * reads_ * n : 0);
-    bounds_asked_ = scratch.Ask<U>(edges * 2 * n);
-    offsets_asked_ = scratch.Ask<Index>(edges * reads_);
-    straight_asked_ = scratch.Ask<bool>(edges * reads_);
+    lanes_asked_ = scratch.Ask<U>(in_registers ? edges() * reads_ * n : 0);
+    real_asked_ = scratch.Ask<U>(in_registers && !repeat ? edges() * reads_ * n : 0);
+    bounds_asked_ = scratch.Ask<U>(edges() * 2 * n);
+    offsets_asked_ = scratch.Ask<Index>(edges() * reads_);
+    straight_asked_ = scratch.Ask<bool>(edges() * reads_);
   }
   void Fill(const plan::Scratch& scratch) {
     lanes_ = scratch.At(lanes_asked_);
@@ -66,9 +65,8 @@ class RowTable {
     bounds_ = scratch.At(bounds_asked_);
     offsets_ = scratch.At(offsets_asked_);
     straight_ = scratch.At(straight_asked_);
-    for (Index chunk = 0; chunk < chunks_; ++chunk) {
-      if (inner_begin_ <= chunk && chunk < inner_end_) continue;
-      const Index edge = Edge(chunk);
+    for (Index edge = 0; edge < edges(); ++edge) {
+      const Index chunk = EdgeChunk(edge);
       for (Index l = 0; l < n; ++l) {
         const Taps& window = axis_.taps[std::min(begin_ + First(chunk) + l, end_ - 1)];
         bounds_[edge * 2 * n + l] = static_cast<U>(window.first);
@@ -341,14 +339,9 @@ class Chunk {
         V later[S::parts];
         S::Tap(later, raw, tap, g);
         if constexpr (S::weighted) later[0] = Weighed(later[0], q, g);
-        Take(later, tap, acc[g]);
+        Join<S>(later, tap == 0, acc[g]);
       }
     });
-  }
-  static HWY_INLINE void Take(const V (&later)[S::parts], Index tap, V (&acc)[S::parts]) {
-    if (tap > 0) return S::Merge(acc, later);
-    HWY_UNROLL(16)
-    for (int part = 0; part < S::parts; ++part) acc[part] = later[part];
   }
   // Only windows that are one cell apart weigh theirs.
   [[nodiscard]] HWY_INLINE V Weighed(V v, Index q, int g) const {
@@ -369,7 +362,7 @@ class Chunk {
       SplitPhases<s>(typename S::D(), read, phases);
       EachTap(q, [&](Index r, Index tap) HWY_ATTR {
         const V later[1] = {phases[r]};
-        Take(later, tap, acc[g]);
+        Join<S>(later, tap == 0, acc[g]);
       });
     }
   }

@@ -1,5 +1,6 @@
-// Windows of k x k cells, s apart, over rows whose cells are neighbours: the most usual ones deserve loops of their
-// own, which reduce the last two axes at once. Everything a loop looks at is a local copy, which no store can reach.
+// Windows of k x k cells, s apart: the most usual ones deserve loops of their own, which reduce the last two axes at
+// once. `Squares` has vectors of cells that are neighbours in a row, `LaneSquares` vectors of lanes in a cell.
+// Everything a loop looks at is a local copy, which no store can reach.
 #if defined(CENOTE_KERNELS_SQUARES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_KERNELS_SQUARES_INL_HPP
 #undef CENOTE_KERNELS_SQUARES_INL_HPP
@@ -23,14 +24,20 @@ struct SquarePlane {
   Index width;                // lanes of a row of pieces
   typename S::Lane* carried;  // room for two of them
 
-  // The row piece of a weighted sum is multiplied by the weight of its row, which only here is known.
-  HWY_INLINE void Weigh(typename S::V (&piece)[S::parts], Index row) const {
+  // The outputs whose windows lack no row.
+  [[nodiscard]] plan::Span Inner() const {
+    const Index first = HWY_MIN(end, HWY_MAX(begin, axis->run_begin));
+    return {first, HWY_MAX(first, HWY_MIN(end, axis->run_end))};
+  }
+  // What was reduced of a row becomes tap number `tap` of a window along the axis of the rows.
+  HWY_INLINE void Enter(typename S::V (&piece)[S::parts], Index row, Index tap) const {
     if constexpr (S::weighted) piece[0] = hn::Mul(piece[0], hn::Set(typename S::D(), axis->weights[row]));
+    S::Shift(piece, tap * multiplier);
   }
 };
 
 // Lines take the results, row after row: Go(o) to row o, Next(), and lines(piece, slot, column), where slots count
-// whole vectors and columns count outputs.
+// whole vectors and columns count outputs. What they leave in the piece is not looked at.
 template <class S, Index s, int k>
 class Squares {
  public:
@@ -46,9 +53,7 @@ class Squares {
 
   template <class Lines>
   static HWY_INLINE void Run(const Table& table, const SquarePlane<S>& plane, Lines& lines) {
-    const PooledAxis& axis = *plane.axis;
-    const Index begin = HWY_MIN(plane.end, HWY_MAX(plane.begin, axis.run_begin));
-    const Index end = HWY_MAX(begin, HWY_MIN(plane.end, axis.run_end));
+    const auto [begin, end] = plane.Inner();
     for (Index o = plane.begin; o < begin; ++o) Border(table, plane, o, lines);
     if (begin < end) {
       lines.Go(begin);
@@ -91,16 +96,12 @@ class Squares {
     HWY_UNROLL(16)
     for (int g = 0; g < groups; ++g) {
       HWY_UNROLL(16)
-      for (int part = 0; part < S::parts; ++part) acc[g][part] = pieces[0][g][part];
-      plane.Weigh(acc[g], row);
-      HWY_UNROLL(16)
-      for (int r = 1; r < k; ++r) {
+      for (int r = 0; r < k; ++r) {
         typename S::V later[S::parts];
         HWY_UNROLL(16)
         for (int part = 0; part < S::parts; ++part) later[part] = pieces[r][g][part];
-        plane.Weigh(later, row + r);
-        S::Shift(later, r * plane.multiplier);
-        S::Merge(acc[g], later);
+        plane.Enter(later, row + r, r);
+        Join<S>(later, r == 0, acc[g]);
       }
     }
   }
@@ -125,12 +126,8 @@ class Squares {
       Piece later;
       reader.Reduce(Rows(plane, window.start + t).at, later);
       for (int g = 0; g < groups; ++g) {
-        plane.Weigh(later[g], window.start + t);
-        S::Shift(later[g], (window.first + t) * plane.multiplier);
-        if (t == 0)
-          for (int part = 0; part < S::parts; ++part) acc[g][part] = later[g][part];
-        else
-          S::Merge(acc[g], later[g]);
+        plane.Enter(later[g], window.start + t, window.first + t);
+        Join<S>(later[g], t == 0, acc[g]);
       }
     }
     Put(acc, chunk, column, lines);
@@ -255,9 +252,7 @@ class LaneSquares {
 
   template <class Lines>
   static HWY_INLINE void Run(const Columns& columns, const SquarePlane<S>& plane, Lines& lines) {
-    const PooledAxis& axis = *plane.axis;
-    const Index begin = HWY_MIN(plane.end, HWY_MAX(plane.begin, axis.run_begin));
-    const Index end = HWY_MAX(begin, HWY_MIN(plane.end, axis.run_end));
+    const auto [begin, end] = plane.Inner();
     for (Index o = plane.begin; o < begin; ++o) Border(columns, plane, o, lines);
     if (begin < end) {
       lines.Go(begin);
@@ -310,12 +305,8 @@ class LaneSquares {
         for (Index t = 0; t < window.count; ++t) {
           Piece later;
           Reduce<0>(plane.base[0] + (window.start + t) * plane.pitch[0] + lane, Part(plane), column, later);
-          plane.Weigh(later, window.start + t);
-          S::Shift(later, (window.first + t) * plane.multiplier);
-          if (t == 0)
-            for (int part = 0; part < S::parts; ++part) acc[part] = later[part];
-          else
-            S::Merge(acc, later);
+          plane.Enter(later, window.start + t, window.first + t);
+          Join<S>(later, t == 0, acc);
         }
         lines.AtLane(acc, c - columns.begin, lane);
       }
@@ -358,7 +349,7 @@ class LaneSquares {
   template <int taps, class Lines>
   static HWY_INLINE void SweepColumn(const Raw* row, Index first, const Column column, const SquarePlane<S>& plane,
                                      Lane* const (&carried)[2], Index c, const Lines& lines) {
-    const Index width = plane.width, pitch = plane.pitch[0], multiplier = plane.multiplier, part = Part(plane);
+    const Index width = plane.width, pitch = plane.pitch[0], part = Part(plane);
     Lane* before[2] = {carried[0] + c * S::parts * width, carried[1] + c * S::parts * width};
     for (Index lane = 0; lane < width; lane += vector_lanes<Lane>) {
       Piece pieces[k];
@@ -368,14 +359,13 @@ class LaneSquares {
       for (int r = k - s; r < k; ++r) Reduce<taps>(row + (r - (k - s)) * pitch + lane, part, column, pieces[r]);
       // In the place of the row that is done with.
       if constexpr (k > s) S::Store(pieces[k - 1], before[0] + lane, width);
-      plane.Weigh(pieces[0], first);
+      Piece acc;
       HWY_UNROLL(16)
-      for (int r = 1; r < k; ++r) {
-        plane.Weigh(pieces[r], first + r);
-        S::Shift(pieces[r], r * multiplier);
-        S::Merge(pieces[0], pieces[r]);
+      for (int r = 0; r < k; ++r) {
+        plane.Enter(pieces[r], first + r, r);
+        Join<S>(pieces[r], r == 0, acc);
       }
-      lines.AtLane(pieces[0], c, lane);
+      lines.AtLane(acc, c, lane);
     }
   }
 };

@@ -3,8 +3,8 @@
 //   First   one tap from the input          Load / Store   a piece from or to a tile
 //   Merge   acc = (acc, later)              MergeBefore    acc = (earlier, acc)
 //   Tap     one tap from registers          Bound          numbers of taps that exist
-// `common` states deserve loops of their own for the most usual windows, at the price of their compilation.
-// A vector of the input may fill several vectors of states; `group` says which of them.
+// `overlaps` states may see a tap twice. `common` states deserve loops of their own for the most usual windows, at the
+// price of their compilation. A vector of the input may fill several vectors of states; `group` says which of them.
 // Every merge keeps the order of taps, so that the first maximum and the last NaN win whatever the tree (M2, M3).
 #if defined(CENOTE_KERNELS_STATES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_KERNELS_STATES_INL_HPP
@@ -84,7 +84,7 @@ struct ExtremeState : SelectionState<T, largest> {
   using Base = SelectionState<T, largest>;
   using typename Base::D, typename Base::Lane, typename Base::Raw, typename Base::V;
   static constexpr int parts = 1, inputs = 1;
-  static constexpr bool plain = true;
+  static constexpr bool plain = true, overlaps = true, is_largest = largest;
 
   static HWY_INLINE void First(V (&s)[1], const Raw* p, Index, Index, double) { s[0] = hn::LoadU(D(), p); }
   static HWY_INLINE void Tap(V (&s)[1], const V (&raw)[1], Index, int) { s[0] = raw[0]; }
@@ -170,6 +170,14 @@ struct TangentState : SelectionState<T, largest> {
   }
   static HWY_INLINE void Shift(V (&)[2], Index) {}
 };
+
+// A piece is the first of a window, or is merged with those before it.
+template <class S>
+HWY_INLINE void Join(const typename S::V (&piece)[S::parts], bool first, typename S::V (&acc)[S::parts]) {
+  if (!first) return S::Merge(acc, piece);
+  HWY_UNROLL(16)
+  for (int part = 0; part < S::parts; ++part) acc[part] = piece[part];
+}
 
 // Where sums of a scalar are carried (A7): binary64, or an integer that holds every sum the plan admits.
 template <class T>

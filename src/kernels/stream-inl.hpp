@@ -19,18 +19,22 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
 
-// Merges pieces of `count` slices in their order and hands every vector to put(state, lane). Pieces stand `pitch`
-// apart. Vectors of a slice are loaded as they were stored: what has just been stored cannot be read in other portions.
-template <class S, int taps, class Put>
-HWY_INLINE void MergeSlices(const typename S::Lane* const* from, const Index* numbers, const double* weights,
-                            Index count, Index lanes, Index pitch, Put&& put) {
-  constexpr Index step = vector_lanes<typename S::Lane>;
-  for (Index lane = 0; lane < lanes; lane += step) {
-    typename S::V acc[S::parts];
-    S::Load(acc, from[0] + lane, pitch, numbers[0], S::weighted ? weights[0] : 1.0);
+// The pieces that an output along an axis consists of, one of each slice.
+template <class S>
+struct Pieces {
+  const typename S::Lane* from[plan::max_extent];
+  Index numbers[plan::max_extent];
+  double weights[plan::max_extent];
+  Index count = 0;
+
+  // Merges those at one place in their order. Parts stand `pitch` apart. `taps` is their number if the compiler knows
+  // it, or 0.
+  template <int taps = 0>
+  HWY_INLINE void Merge(Index at, Index pitch, typename S::V (&acc)[S::parts]) const {
+    S::Load(acc, from[0] + at, pitch, numbers[0], S::weighted ? weights[0] : 1.0);
     const auto add = [&](Index t) HWY_ATTR {
       typename S::V later[S::parts];
-      S::Load(later, from[t] + lane, pitch, numbers[t], S::weighted ? weights[t] : 1.0);
+      S::Load(later, from[t] + at, pitch, numbers[t], S::weighted ? weights[t] : 1.0);
       S::Merge(acc, later);
     };
     if constexpr (taps > 0) {
@@ -39,6 +43,16 @@ HWY_INLINE void MergeSlices(const typename S::Lane* const* from, const Index* nu
     } else {
       for (Index t = 1; t < count; ++t) add(t);
     }
+  }
+};
+
+// Merges pieces vector by vector and hands each to put(state, lane). Vectors of a slice are loaded as they were stored:
+// what has just been stored cannot be read in other portions.
+template <class S, int taps, class Put>
+HWY_INLINE void MergeSlices(const Pieces<S>& pieces, Index lanes, Index pitch, Put&& put) {
+  for (Index lane = 0; lane < lanes; lane += vector_lanes<typename S::Lane>) {
+    typename S::V acc[S::parts];
+    pieces.template Merge<taps>(lane, pitch, acc);
     put(acc, lane);
   }
 }
@@ -80,14 +94,13 @@ class Stream {
   static constexpr Index batch = 8, plane_batch = 32;
 
   Stream(const plan::Plan& plan, const Block& block)
-      : plan_(plan), block_(block), last_(static_cast<std::size_t>(plan.rank - 1)),
+      : plan_(plan), block_(block), last_(static_cast<std::size_t>(plan.rank - 1)), multiplier_(MultipliersOf(plan)),
         table_(plan.axes[last_], block.begin[last_], block.end[last_], S::common),
         spread_(plan.axes[last_], block.begin[last_], block.end[last_]) {
     columns_ = outputs(last_);
     if (plan.rows) {
-      constexpr Index n = vector_lanes<Raw>;
       cells_ = 1;
-      width_ = Spreads() ? spread_.count() * spread_.spread() : (columns_ + n - 1) / n * n;
+      width_ = Spreads() ? spread_.count() * spread_.spread() : table_.chunks() * Table::n;
     } else {
       cells_ = columns_;
       width_ = plan.together;
@@ -119,14 +132,10 @@ class Stream {
       if constexpr (S::weighted) FillWeights();
       for (std::size_t i = 0; i < 2; ++i)
         round_[i] = plan.outputs[i].data != nullptr && plan.outputs[i].pooled[last_] != 1;
-      round_[2] = plan.winners != nullptr && (plan.winner_bytes != 1 || plan.winner.pooled[last_] != 1);
+      round_[2] = plan.winners != nullptr &&
+                  (PutBytes<Bits<Lane>>(plan.winner_bytes) != plan.winner_bytes || plan.winner.pooled[last_] != 1);
     }
     squares_ = ServesSquares();
-    Index multiplier = 1;
-    for (std::size_t a = last_ + 1; a-- > 0;) {
-      multiplier_[a] = multiplier;
-      multiplier *= plan.axes[a].kernel;
-    }
   }
 
   // Rows are spread, not reduced.
@@ -183,19 +192,12 @@ class Stream {
   };
   void Forget(std::size_t a) { std::fill_n(scratch_.At(ring_[a].tags), ring_[a].size, Index{-1}); }
 
-  // The pieces that output o along axis a consists of.
-  struct Pieces {
-    const Lane* from[plan::max_extent];
-    Index numbers[plan::max_extent];
-    double weights[plan::max_extent];
-    Index count = 0;
-  };
   // To the next cell, or in rows mode to the next row.
-  HWY_INLINE void Advance(Pieces& pieces) const {
+  HWY_INLINE void Advance(Pieces<S>& pieces) const {
     for (Index t = 0; t < pieces.count; ++t) pieces.from[t] += S::parts * width_;
   }
-  // The last `but` slices are not wanted.
-  void Collect(std::size_t a, Index o, const Place& place, Pieces& pieces, Index but = 0) {
+  // The pieces that output o along axis a consists of, but for the last `but` of them.
+  void Collect(std::size_t a, Index o, const Place& place, Pieces<S>& pieces, Index but = 0) {
     const PooledAxis& axis = plan_.axes[a];
     const Taps& window = axis.taps[o];
     pieces.count = window.count - but;
@@ -230,13 +232,13 @@ class Stream {
     if (a + 1 == last_ && squares_) return LastTwo(place, PieceLines{*this, to});
     Forget(a);
     for (Index o = block_.begin[a]; o < block_.end[a]; ++o) {
-      Pieces pieces;
+      Pieces<S> pieces;
       Collect(a, o, place, pieces);
       Lane* line = to + (o - block_.begin[a]) * slice_[a + 1];
       const Index parts = S::parts == 1 ? 1 : slice_[a + 1] / (S::parts * width_);
       const Index lanes = S::parts == 1 ? slice_[a + 1] : width_;
       for (Index cell = 0; cell < parts; ++cell) {
-        MergeSlices<S, 0>(pieces.from, pieces.numbers, pieces.weights, pieces.count, lanes, width_,
+        MergeSlices<S, 0>(pieces, lanes, width_,
                           [&](const auto& acc, Index lane) HWY_ATTR { S::Store(acc, line + lane, width_); });
         Advance(pieces);
         line += S::parts * width_;
@@ -245,11 +247,11 @@ class Stream {
   }
 
   template <class Put>
-  HWY_INLINE void MergeAny(const Pieces& pieces, Index lanes, Put&& put) const {
+  HWY_INLINE void MergeAny(const Pieces<S>& pieces, Index lanes, Put&& put) const {
     switch (pieces.count) {
-      case 2: return MergeSlices<S, 2>(pieces.from, pieces.numbers, pieces.weights, 2, lanes, width_, put);
-      case 3: return MergeSlices<S, 3>(pieces.from, pieces.numbers, pieces.weights, 3, lanes, width_, put);
-      default: return MergeSlices<S, 0>(pieces.from, pieces.numbers, pieces.weights, pieces.count, lanes, width_, put);
+      case 2: return MergeSlices<S, 2>(pieces, lanes, width_, put);
+      case 3: return MergeSlices<S, 3>(pieces, lanes, width_, put);
+      default: return MergeSlices<S, 0>(pieces, lanes, width_, put);
     }
   }
 
@@ -295,7 +297,7 @@ class Stream {
 
   // All results of the block.
   void Results() {
-    Pieces pieces;
+    Pieces<S> pieces;
     Outer outer;
     if (last_ == 0) {
       if (OneRow()) return;
@@ -319,7 +321,7 @@ class Stream {
   }
 
   // Planes of results: the last slice of their windows is merged with the ones before it on its way.
-  void LastSlice(Index o, Pieces& pieces) {
+  void LastSlice(Index o, Pieces<S>& pieces) {
     const Taps& window = plan_.axes[0].taps[o];
     const Index position = window.start + (window.count - 1) * plan_.axes[0].step;
     Collect(0, o, {}, pieces, 1);
@@ -360,11 +362,14 @@ class Stream {
     }
   };
 
+  // Where the pieces of row o of the last two axes begin in a slice.
+  [[nodiscard]] Index LineOf(Index o) const { return (o - block_.begin[last_ - 1]) * slice_[last_]; }
+
   // What comes out of two axes, row after row: pieces, or results.
   struct PieceLines {
     Stream& stream;
     Lane* to;
-    void Go(Index o) { line_ = to + (o - stream.block_.begin[stream.last_ - 1]) * stream.slice_[stream.last_]; }
+    void Go(Index o) { line_ = to + stream.LineOf(o); }
     HWY_INLINE void Next() { line_ += stream.slice_[stream.last_]; }
     HWY_INLINE void operator()(const typename S::V (&acc)[S::parts], Index slot, Index) const {
       S::Store(acc, line_ + slot, stream.width_);
@@ -414,7 +419,7 @@ class Stream {
   // Results of pieces that are merged with those of slices before them.
   struct MergeLines {
     ResultLines results;
-    Pieces before;
+    Pieces<S> before;
     Index number = 0;  // of the taps of this slice
     double weight = 1;
     Lane* keep = nullptr;  // where its pieces go besides
@@ -422,9 +427,8 @@ class Stream {
     Index width = 0;
     void Go(Index o) {
       results.Go(o);
-      const Stream& stream = results.stream;
-      line = (o - stream.block_.begin[stream.last_ - 1]) * stream.slice_[stream.last_];
-      width = stream.width_;
+      line = results.stream.LineOf(o);
+      width = results.stream.width_;
     }
     HWY_INLINE void Next() {
       results.Next();
@@ -435,17 +439,9 @@ class Stream {
       if constexpr (S::weighted) acc[0] = hn::Mul(acc[0], hn::Set(typename S::D(), weight));
       S::Shift(acc, number);
       if (before.count == 0) return;
-      const auto weight_of = [&](Index t) { return S::weighted ? before.weights[t] : 1.0; };
-      typename S::V first[S::parts];
-      S::Load(first, before.from[0] + at, width, before.numbers[0], weight_of(0));
-      for (Index t = 1; t < before.count; ++t) {
-        typename S::V later[S::parts];
-        S::Load(later, before.from[t] + at, width, before.numbers[t], weight_of(t));
-        S::Merge(first, later);
-      }
-      S::Merge(first, acc);
-      HWY_UNROLL(16)
-      for (int part = 0; part < S::parts; ++part) acc[part] = first[part];
+      typename S::V earlier[S::parts];
+      before.Merge(at, width, earlier);
+      S::MergeBefore(earlier, acc);
     }
     HWY_INLINE void operator()(typename S::V (&acc)[S::parts], Index slot, Index column) const {
       Merge(acc, line + slot);
@@ -473,21 +469,15 @@ class Stream {
       plane.width = width_;
       plane.carried = scratch_.At(carried_);
       const PooledAxis& axis = plan_.axes[last_];
-      if (!plan_.rows) {
-        const auto run = [&]<Index s, int k>() {
-          using Kernel = LaneSquares<S, s, k>;
-          Kernel::Run({&axis, block_.begin[last_], block_.end[last_], plan_.inputs[0].pooled[last_]}, plane, lines);
-        };
-        if (S::weighted || axis.stride == 1) return run.template operator()<1, 3>();
-        if constexpr (!S::weighted) {
-          if (axis.kernel == 2) return run.template operator()<2, 2>();
-          return run.template operator()<2, 3>();
-        }
-      }
-      if (S::weighted || axis.stride == 1) return RowSquares<1, 3>(plane, lines);
-      if constexpr (!S::weighted) {
-        if (axis.kernel == 2) return RowSquares<2, 2>(plane, lines);
-        return RowSquares<2, 3>(plane, lines);
+      const auto run = [&]<Index s, int k>() {
+        if (plan_.rows) return RowSquares<s, k>(plane, lines);
+        using Kernel = LaneSquares<S, s, k>;
+        Kernel::Run({&axis, block_.begin[last_], block_.end[last_], plan_.inputs[0].pooled[last_]}, plane, lines);
+      };
+      if (axis.stride == 1) return run.template operator()<1, 3>();
+      if constexpr (!S::weighted) {  // weighted windows are one cell apart
+        if (axis.kernel == 2) return run.template operator()<2, 2>();
+        return run.template operator()<2, 3>();
       }
     }
   }
@@ -529,7 +519,7 @@ class Stream {
   }
 
   // The rows of a slice along the axes from `a` on, of which `pieces` are merged.
-  void Rows(std::size_t a, Pieces& pieces, const Outer& outer) {
+  void Rows(std::size_t a, Pieces<S>& pieces, const Outer& outer) {
     if (a == last_) {
       FinishRow(pieces, outer);
       return;
@@ -552,7 +542,7 @@ class Stream {
   }
 
   // One row of results from the next rows of pieces.
-  void FinishRow(Pieces& pieces, const Outer& outer) {
+  void FinishRow(Pieces<S>& pieces, const Outer& outer) {
     RowTarget<Raw> target = Begin(outer);
     if (!plan_.rows) {
       for (Index c = 0; c < cells_; ++c) {
@@ -584,7 +574,7 @@ class Stream {
     // Numbers are little-endian, so that their low bytes come first.
     const auto bytes = static_cast<std::size_t>(plan_.winner_bytes);
     const Index stride = plan_.winner.pooled[last_] * plan_.winner_bytes;
-    const std::size_t each = bytes == 1 ? 1 : sizeof(Bits<Lane>);
+    const auto each = static_cast<std::size_t>(PutBytes<Bits<Lane>>(plan_.winner_bytes));
     for (Index c = 0; round_[2] && c < columns_; ++c)
       std::memcpy(target.winners + c * stride, to.winners + static_cast<std::size_t>(c) * each, bytes);
   }
@@ -592,12 +582,12 @@ class Stream {
   const plan::Plan& plan_;
   Block block_;
   std::size_t last_;
+  std::array<Index, max_rank> multiplier_;
   Table table_;
   SpreadTable<Raw> spread_;
   plan::Scratch scratch_;
   Index columns_ = 0, cells_ = 1, width_ = 0;
-  std::array<Index, max_rank> slice_{};       // lanes of a slice of outputs along the axes from each on
-  std::array<Index, max_rank> multiplier_{};  // of the numbers of taps along each axis
+  std::array<Index, max_rank> slice_{};  // lanes of a slice of outputs along the axes from each on
   std::array<Ring, max_rank> ring_{};
   plan::Scratch::Array<Lane> carried_{};
   plan::Scratch::Array<double> numbers_{}, weights_{};

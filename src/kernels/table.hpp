@@ -9,7 +9,8 @@ namespace cenote {
 struct Kernel {
   Index (*tasks)(const plan::Plan&) = nullptr;
   void (*run)(const plan::Plan&, Index task) = nullptr;
-  bool common = false;  // it has loops of its own for the most usual windows
+  bool common = false;    // it has loops of its own for the most usual windows
+  bool overlaps = false;  // taps may be merged twice
 };
 
 // Null entries mean that the definition serves the case.

@@ -39,6 +39,17 @@ inline Block BlockOf(const plan::Plan& plan, Index number) {
   return block;
 }
 
+// What a step along each axis adds to the number of a tap.
+inline std::array<Index, max_rank> MultipliersOf(const plan::Plan& plan) {
+  std::array<Index, max_rank> multipliers{};
+  Index multiplier = 1;
+  for (auto a = static_cast<std::size_t>(plan.rank); a-- > 0;) {
+    multipliers[a] = multiplier;
+    multiplier *= plan.axes[a].kernel;
+  }
+  return multipliers;
+}
+
 // The lanes of a task: which they are, and where each operand has them.
 struct Lanes {
   Index count = 1;  // real ones

@@ -8,11 +8,45 @@
 #endif
 
 #include "kernels/finish-inl.hpp"
-#include "kernels/lanes-inl.hpp"
+#include "kernels/task-inl.hpp"
 #include "plan/scratch.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
+
+// Hands over the cells of as many rows as fill a vector side by side, `pitch` apart, in their order: use(cell, number).
+// Rows that follow these are asked for ahead of their turn: so many short rows are more than the hardware follows.
+template <class Raw, int inputs, class F>
+HWY_INLINE void EachCell(const Raw* const (&rows)[inputs], Index pitch, Index cells, F&& use) {
+  using D = hn::ScalableTag<Bits<Raw>>;
+  const D d;
+  constexpr Index n = vector_lanes<Raw>;
+  constexpr int side = 16 / sizeof(Raw);
+  for (Index c = 0; c < cells;) {
+    const Index begin = HWY_MIN(c, cells - side);  // the last square overlaps the one before
+    hn::VFromD<D> square[inputs][side];
+    HWY_UNROLL(16)
+    for (int i = 0; i < inputs; ++i) {
+      if (c % (64 / Index{sizeof(Raw)}) == 0) {
+        const Raw* next = rows[i] + n * pitch + c;
+        HWY_UNROLL(16)
+        for (Index l = 0; l < n; ++l, next += pitch) hwy::Prefetch(next);
+      }
+      HWY_UNROLL(16)
+      for (int r = 0; r < side; ++r) square[i][r] = LoadBlocks(d, rows[i] + begin + r * pitch, side * pitch);
+      TransposeBlocks(d, square[i]);
+    }
+    HWY_UNROLL(16)
+    for (int r = 0; r < side; ++r) {
+      if (begin + r < c) continue;
+      hn::VFromD<hn::ScalableTag<Raw>> raw[inputs];
+      HWY_UNROLL(16)
+      for (int i = 0; i < inputs; ++i) raw[i] = hn::BitCast(hn::ScalableTag<Raw>(), square[i][r]);
+      use(raw, begin + r);
+    }
+    c = begin + side;
+  }
+}
 
 template <class S>
 class Whole {
@@ -21,29 +55,23 @@ class Whole {
   using Lane = typename S::Lane;
   static constexpr Index n = vector_lanes<Raw>;
 
-  static Index Tasks(const plan::Plan& plan) { return (plan.lanes.count + plan.together - 1) / plan.together; }
+  // The last task takes what is less than a task too: its last group may begin inside the one before, and no two tasks
+  // may write the same cell.
+  static Index Tasks(const plan::Plan& plan) { return HWY_MAX(Index{1}, plan.lanes.count / plan.together); }
   static void Run(const plan::Plan& plan, Index task) {
     const Index first = task * plan.together;
-    const Index stop = HWY_MIN(plan.lanes.count, first + plan.together);
+    const Index stop = task + 1 == Tasks(plan) ? plan.lanes.count : first + plan.together;
     Whole whole(plan);
-    // The last group may begin inside the one before; a task never begins with less than a group.
-    for (Index lane = first; lane < stop; lane += n) whole.Group(HWY_MIN(lane, plan.lanes.count - n));
+    for (Index lane = first; lane < stop; lane += n) whole.Group(HWY_MIN(lane, stop - n));
   }
 
  private:
   static constexpr int groups = static_cast<int>(n / vector_lanes<Lane>);
-  static constexpr int side = 16 / sizeof(Raw);
-  using D = hn::ScalableTag<Bits<Raw>>;
   using Piece = typename S::V[groups][S::parts];
 
-  explicit Whole(const plan::Plan& plan) : plan_(plan), rank_(static_cast<std::size_t>(plan.rank)) {
-    cells_ = 1;
-    Index multiplier = 1;
-    for (std::size_t a = rank_; a-- > 0;) {
-      cells_ *= plan.axes[a].in;
-      multiplier_[a] = multiplier;
-      multiplier *= plan.axes[a].kernel;
-    }
+  explicit Whole(const plan::Plan& plan)
+      : plan_(plan), rank_(static_cast<std::size_t>(plan.rank)), multiplier_(MultipliersOf(plan)) {
+    for (std::size_t a = 0; a < rank_; ++a) cells_ *= plan.axes[a].in;
     numbers_ = scratch_.Ask<double>(Finish<S>::Numbers(1));
     scratch_.Take();
     Index real = 1, padded = 1;
@@ -63,11 +91,9 @@ class Whole {
   }
 
   HWY_NOINLINE void Group(Index lane) {
-    const D d;
     const Index pitch = plan_.inputs[0].lanes[0];
-    const Raw* base = static_cast<const Raw*>(plan_.inputs[0].data) + lane * pitch;
     const std::size_t last = rank_ - 1;
-    const Index columns = plan_.axes[last].in, cells = cells_;
+    const Index columns = plan_.axes[last].in;
     const Index first = plan_.axes[last].taps[0].first;
     Index column = 0;
     Piece row, plane;
@@ -77,59 +103,33 @@ class Whole {
     const Index line_first = rank_ > 1 ? plan_.axes[outer].taps[0].first : 0;
     const Index multiplier = rank_ > 1 ? multiplier_[outer] : 0;
     plane_ = 0;
-    for (Index c = 0; c < cells;) {
-      // The planes behind these are asked for ahead of their turn: so many short rows are more than the hardware
-      // follows.
-      if (c % (64 / Index{sizeof(Raw)}) == 0) Prefetch(base + n * pitch + c, pitch);
-      const Index begin = HWY_MIN(c, cells - side);  // the last square overlaps the one before
-      hn::VFromD<D> square[side];
+    const Raw* rows[1] = {static_cast<const Raw*>(plan_.inputs[0].data) + lane * pitch};
+    EachCell<Raw>(rows, pitch, cells_, [&](const auto& raw, Index) HWY_ATTR {
       HWY_UNROLL(16)
-      for (int r = 0; r < side; ++r) square[r] = LoadBlocks(d, base + begin + r * pitch, side * pitch);
-      TransposeBlocks(d, square);
-      HWY_UNROLL(16)
-      for (int r = 0; r < side; ++r) {
-        if (begin + r < c) continue;
-        const hn::VFromD<hn::ScalableTag<Raw>> raw[1] = {hn::BitCast(hn::ScalableTag<Raw>(), square[r])};
-        HWY_UNROLL(16)
-        for (int g = 0; g < groups; ++g) {
-          if (column == 0) {
-            S::Tap(row[g], raw, first, g);
-          } else {
-            typename S::V later[S::parts];
-            S::Tap(later, raw, first + column, g);
-            S::Merge(row[g], later);
-          }
-        }
-        if (++column == columns) {
-          column = 0;
-          Join(row, line, (line_first + line) * multiplier, plane);
-          if (++line == lines) {
-            line = 0;
-            if (rank_ > 2) EndPlane(plane);
-          }
-        }
+      for (int g = 0; g < groups; ++g) {
+        typename S::V tap[S::parts];
+        S::Tap(tap, raw, first + column, g);
+        Join<S>(tap, column == 0, row[g]);
       }
-      c = begin + side;
-    }
+      if (++column < columns) return;
+      column = 0;
+      JoinAll(row, line, (line_first + line) * multiplier, plane);
+      if (++line < lines) return;
+      line = 0;
+      if (rank_ > 2) EndPlane(plane);
+    });
     if (rank_ > 2) Assign(plane, planes_[0]);
     Put(plane, lane);
   }
-  static HWY_INLINE void Prefetch(const Raw* at, Index pitch) {
-    HWY_UNROLL(16)
-    for (Index l = 0; l < n; ++l, at += pitch) hwy::Prefetch(at);
-  }
   // The piece at `position` of an axis joins those before it.
-  static HWY_INLINE void Join(const Piece& piece, Index position, Index number, Piece& to) {
+  static HWY_INLINE void JoinAll(const Piece& piece, Index position, Index number, Piece& to) {
     HWY_UNROLL(16)
     for (int g = 0; g < groups; ++g) {
       typename S::V later[S::parts];
       HWY_UNROLL(16)
       for (int part = 0; part < S::parts; ++part) later[part] = piece[g][part];
       S::Shift(later, number);
-      if (position == 0)
-        for (int part = 0; part < S::parts; ++part) to[g][part] = later[part];
-      else
-        S::Merge(to[g], later);
+      Join<S>(later, position == 0, to[g]);
     }
   }
   // A plane of the last two axes is complete: it joins those before it, as do the pieces of the axes that end with it.
@@ -138,7 +138,7 @@ class Whole {
     const Piece* piece = &plane;
     for (std::size_t a = rank_ - 2; a-- > 0;) {
       const plan::PooledAxis& axis = plan_.axes[a];
-      Join(*piece, at % axis.in, (axis.taps[0].first + at % axis.in) * multiplier_[a], planes_[a]);
+      JoinAll(*piece, at % axis.in, (axis.taps[0].first + at % axis.in) * multiplier_[a], planes_[a]);
       if ((at + 1) % axis.in != 0) return;
       piece = &planes_[a];
       at /= axis.in;
@@ -155,8 +155,8 @@ class Whole {
 
   const plan::Plan& plan_;
   std::size_t rank_;
+  std::array<Index, max_rank> multiplier_;
   Index cells_ = 1, plane_ = 0;
-  std::array<Index, max_rank> multiplier_{};  // of the numbers of taps along each axis
   plan::Scratch scratch_;
   plan::Scratch::Array<double> numbers_{};
   Finish<S> finish_{};

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "plan/plan.hpp"
@@ -185,6 +186,28 @@ inline void choose_algorithm(PooledAxis& axis) {
   axis.block = shortest;
 }
 
+// Windows that are whole and begin where blocks of `size` cells do, and so consist of such blocks: an axis of blocks
+// and one of their cells take the place of theirs. Returns 1 where that is not so, or not worth it.
+inline Index block_size(const Axis& axis) {
+  if (axis.kind != Axis::Kind::sliding || axis.dilation != 1 || axis.kernel <= 16 || axis.out <= 1) return 1;
+  if (axis.padding.low != 0 || (axis.out - 1) * axis.stride + axis.kernel > axis.in) return 1;
+  const Index size = std::gcd(axis.kernel, axis.stride);
+  return size >= 16 && 4 * (axis.kernel / size) <= axis.stride ? size : 1;
+}
+inline void fold(const Axis& axis, Index size, PooledAxis& rows, PooledAxis& blocks, Tables& tables) {
+  Axis outer = axis;
+  outer.kernel /= size;
+  outer.stride /= size;
+  outer.in = (outer.out - 1) * outer.stride + outer.kernel;
+  Axis inner = axis;
+  inner.in = inner.kernel = inner.stride = size;
+  inner.out = 1;
+  for (const auto& [from, to] : {std::pair{&outer, &rows}, std::pair{&inner, &blocks}}) {
+    to->source = *from;
+    fill_forward(*from, *to, tables.taps(from->out));
+  }
+}
+
 // An array of a call, as the plan wants to know it: strides per axis of the geometry's input, 0 on dropped axes.
 struct Array {
   const void* data = nullptr;
@@ -198,11 +221,12 @@ struct Request {
   std::array<Array, 2> inputs{}, outputs{};
   Array winner{};
   int winner_bytes = 1;
-  Index element = 4;    // bytes of one
-  Index state = 4;      // bytes that a lane carries between passes
-  Index vector = 16;    // bytes of a vector
-  bool lifts = false;   // values are transformed before they are reduced
-  bool common = false;  // kernels have loops of their own for the most usual windows
+  Index element = 4;      // bytes of one
+  Index state = 4;        // bytes that a lane carries between passes
+  Index vector = 16;      // bytes of a vector
+  bool lifts = false;     // values are transformed before they are reduced
+  bool common = false;    // kernels have loops of their own for the most usual windows
+  bool overlaps = false;  // taps may be merged twice
 };
 
 inline constexpr Index tile_budget = 768 * 1024;  // bytes: well inside the second-level cache
@@ -221,6 +245,10 @@ class Builder {
     lanes();
     plan_.whole = whole();
     if (plan_.whole) return;
+    plan_.folds = folds();
+    if (plan_.folds) return;
+    plan_.doubles = doubles();
+    if (plan_.doubles) return;
     mode();
     blocks();
   }
@@ -240,21 +268,35 @@ class Builder {
 
   void axes() {
     const Geometry& g = *request_.geometry;
+    int reduced = 0;
+    for (int a = 0; a < g.rank(); ++a) reduced += reduces(g.axis(a)) ? 1 : 0;
     for (int a = 0; a < g.rank(); ++a) {
       if (!reduces(g.axis(a))) continue;
       const std::size_t i = at(plan_.rank++);
       PooledAxis& axis = plan_.axes[i];
       axis.source = g.axis(a);
-      if (request_.direction == Direction::forward)
+      const bool forward = request_.direction == Direction::forward;
+      const Index size = forward && reduced == 1 && !request_.lifts ? block_size(g.axis(a)) : 1;
+      each_operand([&](Operand& operand, const Array& array) { add_strides(operand, array, a, i); });
+      folded_ = size > 1;
+      if (folded_) {
+        fold(g.axis(a), size, axis, plan_.axes[at(plan_.rank++)], tables_);
+        each_operand([&](Operand& operand, const Array& array) {
+          operand.pooled[i + 1] = operand.pooled[i];
+          if (!array.output_shaped) operand.pooled[i] *= size;
+        });
+      } else if (forward) {
         fill_forward(g.axis(a), axis, tables_.taps(g.axis(a).out));
-      else
+      } else {
         fill_adjoint(g.axis(a), axis, tables_.taps(g.axis(a).in));
+      }
+    }
+    for (PooledAxis& axis : std::span(plan_.axes).first(at(plan_.rank))) {
       for (Index o = 0; o < axis.out; ++o)
         axis.extent = std::max(axis.extent, (axis.taps[o].count - 1) * axis.step + 1);
       find_run(axis);
       choose_algorithm(axis);
       for (Index o = 0; o < axis.out && !plan_.some_empty; ++o) plan_.some_empty = axis.taps[o].count == 0;
-      each_operand([&](Operand& operand, const Array& array) { add_strides(operand, array, a, i); });
     }
     if (plan_.rank == 0) {  // nothing is pooled: one window of one tap
       plan_.rank = 1;
@@ -345,6 +387,58 @@ class Builder {
     if (request_.outputs[0].data != nullptr && plan_.outputs[0].lanes[0] != 1) return false;
     if (request_.winner.data != nullptr && (plan_.winner.lanes[0] != 1 || request_.winner_bytes != 1)) return false;
     plan_.together = detail::ceil_div(std::max(Index{1}, 32768 / cells), vector) * vector;
+    return true;
+  }
+
+  // The axis is split into blocks whose cells are neighbours, and so are the results.
+  [[nodiscard]] bool folds() {
+    const Index vector = request_.vector / request_.element;
+    PooledAxis& axis = plan_.axes[0];
+    if (!folded_ || axis.in < vector) return false;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (request_.inputs[i].data != nullptr && plan_.inputs[i].pooled[1] != 1) return false;
+      if (request_.outputs[i].data != nullptr && plan_.outputs[i].pooled[0] != 1) return false;
+    }
+    if (request_.winner.data != nullptr &&
+        (plan_.winner.pooled[0] != 1 || request_.winner_bytes > std::min(Index{2}, request_.element)))
+      return false;
+    plan_.rows = true;
+    axis.outputs_per_block = axis.out;
+    const Index cells = axis.in * plan_.axes[1].in;
+    plan_.together = std::clamp(65536 / cells, Index{1}, std::max(Index{1}, plan_.lanes.count));
+    while (reach(axis, axis.outputs_per_block) > 8192 && split(4)) {}
+    divide(detail::ceil_div(plan_.lanes.count, plan_.together), plan_.lanes.count * cells);
+    return true;
+  }
+
+  // Rows in place, of windows one cell apart and not too small.
+  [[nodiscard]] bool doubles() {
+    const Index vector = request_.vector / request_.element;
+    const PooledAxis& last = plan_.axes[at(plan_.rank - 1)];
+    if (!request_.overlaps || plan_.rank > 2 || plan_.some_empty || request_.direction != Direction::forward)
+      return false;
+    if (!last.slides || last.step != 1 || last.stride != 1 || last.kernel < 4 || last.out < vector) return false;
+    if (plan_.rank == 2 && (!plan_.axes[0].slides || plan_.axes[0].step != 1)) return false;
+    if (plan_.inputs[0].pooled[at(plan_.rank - 1)] != 1 || plan_.outputs[0].pooled[at(plan_.rank - 1)] != 1)
+      return false;
+    Index cells = 1;
+    for (int a = 0; a < plan_.rank; ++a) {
+      PooledAxis& axis = plan_.axes[at(a)];
+      axis.outputs_per_block = axis.out;
+      cells *= axis.in;
+    }
+    // Rows of a few vectors are mostly margin where windows are as long.
+    if (last.kernel > 6 && last.in < 4 * vector && plan_.lanes.count >= vector) return false;
+    plan_.rows = true;
+    plan_.together = std::clamp(65536 / cells, Index{1}, std::max(Index{1}, plan_.lanes.count));
+    const auto tile = [&] {
+      Index size = request_.element;
+      for (int a = 0; a < plan_.rank; ++a) size *= reach(plan_.axes[at(a)], plan_.axes[at(a)].outputs_per_block);
+      return size;
+    };
+    while (tile() > tile_budget && split(3)) {}
+    while (tile() > 16 * tile_budget && split(0)) {}
+    divide(detail::ceil_div(plan_.lanes.count, plan_.together), plan_.lanes.count * cells);
     return true;
   }
 
@@ -457,6 +551,11 @@ class Builder {
                          : plan_.rows
                              ? plan_.lanes.count
                              : detail::ceil_div(plan_.lanes.count, plan_.vectors * request_.vector / request_.element);
+    divide(groups, work);
+  }
+
+  // Splits blocks until there is something for every thread, unless there is little to do.
+  void divide(Index groups, Index work) {
     const auto tasks = [&] {
       Index number = std::max(Index{1}, groups);
       for (int a = 0; a < plan_.rank; ++a) number *= plan_.axes[at(a)].blocks;
@@ -468,6 +567,7 @@ class Builder {
   const Request& request_;
   Tables& tables_;
   Plan& plan_;
+  bool folded_ = false;  // the pooled axis is split into blocks and their cells
 };
 
 }  // namespace cenote::plan

@@ -46,6 +46,7 @@ class Run {
   Request& request() { return request_; }
   Plan& plan() { return plan_; }
   Tables& tables() { return tables_; }
+  [[nodiscard]] const Execution& exec() const { return exec_; }
 
   void build() { Builder(request_, tables_, plan_).build(); }
 
@@ -160,6 +161,7 @@ void plan_forward(Run& run, const Op& op, const Kernel& kernel, Index state, con
   Request& request = run.request();
   request.state = state;
   request.common = kernel.common;
+  request.overlaps = kernel.overlaps;
   request.inputs[0] = x;
   request.outputs[0] = y;
   if (winners != nullptr) {

@@ -54,8 +54,8 @@ struct Span {
   [[nodiscard]] Index size() const { return end - begin; }
 };
 
-// The positions that outputs begin .. end-1 see; empty if no window of theirs has a tap. Later windows neither begin
-// nor end earlier, except those that lack taps at an end of the axis.
+// The positions that outputs begin .. end-1 see; empty if no window of theirs has a tap. Where windows slide or have
+// no holes, later ones neither begin nor end earlier, except those that lack taps at an end of the axis.
 inline Span positions_of(const PooledAxis& axis, Index begin, Index end) {
   Span span{axis.in, 0};
   const auto see = [&](Index o) {
@@ -130,7 +130,9 @@ struct Plan {
   bool rows = false;         // lanes are the columns of the last pooled axis, not the lane box
   bool streams = false;      // rows are reduced where they lie
   bool whole = false;        // one window holds all of a plane, whose cells are neighbours
-  Index together = 1;        // lanes of a task that streams or has whole planes
+  bool folds = false;        // the last axis is the cells of blocks, of which windows along the other one consist
+  bool doubles = false;      // windows are made of runs that overlap
+  Index together = 1;        // lanes of a task of any of these
   Formula formula{};
   std::atomic<bool>* odd = nullptr;     // set by a kernel that met a result it is not sure of
   std::atomic<bool>* wide = nullptr;    // set by a kernel that met a term beyond plain doubles (smooth max, Lp)

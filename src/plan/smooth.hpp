@@ -27,8 +27,7 @@ inline void set_formula(Formula& formula, const Lp& op) { formula.p = op.p; }
 // A run whose kernel may leave results to the definition: as NaN, which it gives for no other reason.
 class DoubtfulRun : public Run {
  public:
-  DoubtfulRun(const Geometry& g, const Execution& exec, Index element, Index vector)
-      : Run(g, exec, element, vector), exec_(exec) {}
+  using Run::Run;
   template <class Op>
   void carry_out(const Op& op, const Kernel& kernel) {
     set_formula(plan().formula, op);
@@ -42,11 +41,10 @@ class DoubtfulRun : public Run {
   void ask(const Geometry& g, const View<const T>& x, const Dims& marks, const View<T>& out, F&& one) const {
     if (doubtful())
       ask_definition<T>(
-          exec_, g, x, marks, out, [](const T& result) { return is_nan(result); }, one);
+          exec(), g, x, marks, out, [](const T& result) { return is_nan(result); }, one);
   }
 
  private:
-  Execution exec_;
   std::atomic<bool> odd_ = false, wide_ = false;
 };
 

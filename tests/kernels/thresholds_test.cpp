@@ -183,6 +183,50 @@ TEST(Thresholds, SmallSquares) {
         }
 }
 
+// Windows that consist of the same blocks, and such that nearly do: fewer blocks than a vector has lanes, or more, and
+// cells behind the last one.
+TEST(Thresholds, WindowsThatShareBlocks) {
+  Sweep sweep;
+  for (const auto& [k, s] : std::vector<std::pair<Index, Index>>{
+           {17, 17}, {18, 16}, {32, 16}, {48, 16}, {30, 20}, {60, 20}, {64, 64}, {240, 80}, {400, 160}, {32, 160}})
+    for (const Index more : {0, 1, 15})
+      for (const Index windows : {2, 3, 9, 70})
+        for (const Type type : {Type::f32, Type::f64, Type::f16, Type::u8, Type::i32}) {
+          const Index w = (windows - 1) * s + k + more;
+          const Resolved g = try_resolve({3, w}, Sliding{.kernel = {k}, .stride = s});
+          sweep(g, type, Max{}, values_and_winners);
+          sweep(g, type, Average{}, forward_verb);
+          if (!is_integer(type)) sweep(g, type, Max{}, forward_and_jvp_verb);
+          if (windows < 9)
+            sweep(try_resolve({w, 19}, Sliding{.kernel = {k}, .stride = s, .axes = {0}}), type, Average{},
+                  forward_verb);
+        }
+  for (const Operator& op : std::vector<Operator>{Max{}, Average{}})
+    sweep(try_resolve({600'000}, Sliding{.kernel = {48}, .stride = 16}), Type::f32, op, forward_verb);
+}
+
+// Large windows one cell apart along rows, one or several across them: every number of runs, margins wider than a
+// vector, rows that are all margin, planes of one block and of several.
+TEST(Thresholds, LargeWindowsOneCellApart) {
+  Sweep sweep;
+  for (const Index k : {4, 5, 6, 7, 8, 12, 13, 15, 16, 17, 31, 33, 63, 64, 65, 80})
+    for (const Index w : {17, 33, 64, 70, 131})
+      for (const Type type : {Type::f32, Type::f64, Type::f16, Type::u8, Type::i16}) {
+        const Index high = std::min(k, Index{17});
+        for (const Index low : {Index{0}, k / 2, k - 1})
+          for (const Index s : {1, 3}) {
+            const Sliding window{.kernel = {high, k}, .stride = {s, 1}, .padding = {{std::min(low, high - 1), low}}};
+            sweep(try_resolve({2, 19, w}, window), type, Max{}, forward_verb);
+          }
+        sweep(try_resolve({3, w}, Sliding{.kernel = {k}, .stride = 1, .padding = k / 2}), type, Min{}, forward_verb);
+        sweep(try_resolve({20, 20, 18}, Sliding{.kernel = {3, k}, .stride = 1, .padding = {1, k / 2}}), type, Max{},
+              forward_verb);
+      }
+  sweep(try_resolve({1, 300, 900}, Sliding{.kernel = {5, 5}, .stride = 1, .padding = 2}), Type::f32, Max{},
+        forward_verb, Values::nans);
+  sweep(try_resolve({1, 2000, 300}, Sliding{.kernel = {4, 4}, .stride = 1}), Type::f64, Max{}, forward_verb);
+}
+
 // One window holds everything.
 TEST(Thresholds, GradientsOfGlobalAverages) {
   Sweep sweep;

@@ -3,7 +3,10 @@
 // under the sanitizer the definition would take minutes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "cenote/run.hpp"
 #include "kernels/agree.hpp"
@@ -61,6 +64,68 @@ TEST(KernelThreads, EveryNumberOfThreadsGivesTheSameBitsBetweenLayouts) {
         const std::string problem = disagreement(c);
         EXPECT_TRUE(problem.empty()) << problem;
       }
+}
+
+// Runs tasks one by one and counts the cells of `results` that more than one of them writes, be it the same value: on
+// threads that would be a race.
+class Shared : public Executor {
+ public:
+  explicit Shared(std::span<float> results) : results_(results) {}
+  void run(Index tasks, Task task, void* context) override {
+    std::vector<bool> written(results_.size());
+    for (Index i = 0; i < tasks; ++i) {
+      const std::vector<float> before(results_.begin(), results_.end());
+      std::ranges::fill(results_, untouched);
+      task(context, i);
+      for (std::size_t c = 0; c < before.size(); ++c) {
+        if (results_[c] == untouched) {
+          results_[c] = before[c];
+        } else {
+          cells_ += written[c] ? 1 : 0;
+          written[c] = true;
+        }
+      }
+    }
+    tasks_ = std::max(tasks_, tasks);
+  }
+  [[nodiscard]] int cells() const { return cells_; }
+  [[nodiscard]] Index tasks() const { return tasks_; }
+
+ private:
+  static constexpr float untouched = -123456.789F;
+  std::span<float> results_;
+  int cells_ = 0;
+  Index tasks_ = 0;
+};
+
+TEST(KernelThreads, NoTwoTasksWriteTheSameCell) {
+  std::vector<Geometry> all = geometries();
+  all.push_back(resolve({1021, 14, 14}, Global{.last = 2}));
+  all.push_back(resolve({5, 8, 9, 67}, Global{.axes = {1, 2}}));
+  all.push_back(resolve({3, 40'000}, Sliding{.kernel = {400}, .stride = 160}));
+  int divided = 0;
+  for (const Geometry& g : all) {
+    Tensor<float> x(g.in());
+    Random random{7};
+    for (float& cell : x.data()) cell = static_cast<float>(random.below(1000)) / 7;
+    const auto look = [&](const auto& op) {
+      Tensor<float> y(g.out()), alone(g.out()), gx(g.in());
+      Shared forwards(y.data());
+      forward<float>(op, g, x.view(), y.view(), {.executor = &forwards});
+      EXPECT_EQ(forwards.cells(), 0) << describe(g);
+      forward<float>(op, g, x.view(), alone.view(), {.threads = 1});
+      EXPECT_EQ(y, alone) << describe(g);
+      Shared backwards(gx.data());
+      vjp<float>(op, g, x.view(), y.view(), gx.view(), {.executor = &backwards});
+      EXPECT_EQ(backwards.cells(), 0) << describe(g);
+      divided += forwards.tasks() > 1 ? 1 : 0;
+      divided += backwards.tasks() > 1 ? 1 : 0;
+    };
+    look(Max{});
+    look(Average{});
+    look(SmoothMax{1});
+  }
+  EXPECT_GE(divided, 20) << "there is little to see in one task";
 }
 
 template <class Op>

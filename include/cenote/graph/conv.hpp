@@ -36,10 +36,7 @@ constexpr ConvolutionFit fit_conv(const Dims& x, const Dims& weights, const Dims
   if (x.rank != space + 1 && x.rank != space + 2) return no({Rule::torch_rank, "x", -1, x.rank, space + 1});
   const int channel = x.rank - space - 1;
   if (weights[1] != x[channel]) return no({Rule::shape_mismatch, "weights", 1, weights[1], x[channel]});
-  if (bias != nullptr) {
-    if (bias->rank != 1) return no({Rule::rank_mismatch, "bias", -1, bias->rank, 1});
-    if ((*bias)[0] != weights[0]) return no({Rule::shape_mismatch, "bias", 0, (*bias)[0], weights[0]});
-  }
+  if (const auto problem = bias_problem(bias, weights[0])) return no(*problem);
   Dims window, cells;
   for (int a = 0; a < space; ++a) {
     window.push_back(weights[a + 2]);
@@ -183,9 +180,7 @@ Node<T> conv_node(const std::vector<Handle>& inputs, const ConvolutionFit& fit) 
 
 template <class T>
 Node<T> conv_node(Graph<T>& g, const std::vector<Handle>& inputs, const Convolution& options) {
-  static constexpr std::array<std::string_view, 3> names{"x", "weights", "bias"};
-  std::vector<Dims> dims;
-  for (std::size_t i = 0; i < inputs.size(); ++i) dims.push_back(g.dims(inputs[i], "conv", names[i]));
+  const std::vector<Dims> dims = layer_dims(g, "conv", inputs);
   const ConvolutionFit fit = fit_conv(dims[0], dims[1], dims.size() == 3 ? &dims[2] : nullptr, options);
   if (fit.fit.problem) raise_misfit(fit.fit, "conv", dims);
   return conv_node<T>(inputs, fit);
@@ -211,10 +206,7 @@ struct ConvolutionDims {
 
 template <Convolution C, class X, class W, class T>
 auto add_conv(Graph<T>& g, const std::vector<Handle>& inputs) {
-  if constexpr (TypedHandle<X> && TypedHandle<W>)
-    return g.template add<cenote::ShapeOf<ConvolutionDims<C, X, W>>>(conv_node<T>(g, inputs, C));
-  else
-    return g.add(conv_node<T>(g, inputs, C));
+  return add_shaped < TypedHandle<X> && TypedHandle<W>, ConvolutionDims < C, X, W >> (g, conv_node<T>(g, inputs, C));
 }
 
 }  // namespace detail

@@ -23,10 +23,7 @@ constexpr Fit fit_linear(const Dims& x, const Dims& weights, const Dims* bias) {
   if (weights.rank != 2) return misfit({Rule::rank_mismatch, "weights", -1, weights.rank, 2}, expected);
   if (weights[1] != x[x.rank - 1])
     return misfit({Rule::shape_mismatch, "weights", 1, weights[1], x[x.rank - 1]}, expected);
-  if (bias != nullptr) {
-    if (bias->rank != 1) return misfit({Rule::rank_mismatch, "bias", -1, bias->rank, 1}, expected);
-    if ((*bias)[0] != weights[0]) return misfit({Rule::shape_mismatch, "bias", 0, (*bias)[0], weights[0]}, expected);
-  }
+  if (const auto problem = bias_problem(bias, weights[0])) return misfit(*problem, expected);
   Dims out = x;
   out[x.rank - 1] = weights[0];
   return {out};
@@ -89,9 +86,7 @@ Node<T> linear_node(const std::vector<Handle>& inputs, const Dims& shape, Index 
 
 template <class T>
 Node<T> linear_node(Graph<T>& g, const std::vector<Handle>& inputs) {
-  static constexpr std::array<std::string_view, 3> names{"x", "weights", "bias"};
-  std::vector<Dims> dims;
-  for (std::size_t i = 0; i < inputs.size(); ++i) dims.push_back(g.dims(inputs[i], "linear", names[i]));
+  const std::vector<Dims> dims = layer_dims(g, "linear", inputs);
   const Fit fit = fit_linear(dims[0], dims[1], dims.size() == 3 ? &dims[2] : nullptr);
   if (fit.problem) raise_misfit(fit, "linear", dims);
   const Index in = dims[1][1], out = dims[1][0];
@@ -126,13 +121,9 @@ struct LinearDims {
   static constexpr Dims dims = fit_linear(X::shape::dims, W::shape::dims, nullptr).dims;
 };
 
-// A node whose handle is typed if those of both matrices are.
 template <template <class, class> class Shaped, class A, class B, class T>
-auto add_shaped(Graph<T>& g, Node<T> node) {
-  if constexpr (TypedHandle<A> && TypedHandle<B>)
-    return g.template add<cenote::ShapeOf<Shaped<A, B>>>(std::move(node));
-  else
-    return g.add(std::move(node));
+auto add_product(Graph<T>& g, Node<T> node) {
+  return add_shaped < TypedHandle<A> && TypedHandle<B>, Shaped < A, B >> (g, std::move(node));
 }
 
 }  // namespace detail
@@ -151,19 +142,19 @@ auto matmul(Graph<T>& g, const A& a, const B& b) {
   const Dims left = g.dims(a, "matmul", "a");
   const Dims right = g.dims(b, "matmul", "b");
   detail::checked(detail::fit_matmul(left, right), "matmul", {left, right});
-  return detail::add_shaped<detail::ProductDims, A, B>(g, detail::matmul_node<T>(a, b, left[0], left[1], right[1]));
+  return detail::add_product<detail::ProductDims, A, B>(g, detail::matmul_node<T>(a, b, left[0], left[1], right[1]));
 }
 
 // y = x weights^T + bias over the last axis of x; the weights are outputs x inputs.
 template <class T, class X, class W>
   requires WeightsFit<X, W>
 auto linear(Graph<T>& g, const X& x, const W& weights) {
-  return detail::add_shaped<detail::LinearDims, X, W>(g, detail::linear_node<T>(g, {x, weights}));
+  return detail::add_product<detail::LinearDims, X, W>(g, detail::linear_node<T>(g, {x, weights}));
 }
 template <class T, class X, class W, class B>
   requires WeightsAndBiasFit<X, W, B>
 auto linear(Graph<T>& g, const X& x, const W& weights, const B& bias) {
-  return detail::add_shaped<detail::LinearDims, X, W>(g, detail::linear_node<T>(g, {x, weights, bias}));
+  return detail::add_product<detail::LinearDims, X, W>(g, detail::linear_node<T>(g, {x, weights, bias}));
 }
 
 }  // namespace cenote

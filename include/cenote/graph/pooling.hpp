@@ -173,42 +173,40 @@ CENOTE_POOL_NODE(global_lp_pool, Lp, Global)
 
 #undef CENOTE_POOL_NODE
 
+namespace detail {
+template <class T, class Op, class Options>
+Handle add_pooling2d(Graph<T>& g, std::string_view name, const Handle& x, const Op& op, const PerAxis& kernel_size,
+                     const Options& options) {
+  return add_pooling(g, name, x, op, torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
+}
+}  // namespace detail
+
 // The two-dimensional builders, with PyTorch's arguments: x is (channels, height, width), or a batch of those.
 template <class T>
 Handle max_pool2d(Graph<T>& g, const Handle& x, const PerAxis& kernel_size, const MaxPoolOptions& options = {}) {
-  constexpr std::string_view name = "max_pool2d";
-  return detail::add_pooling(g, name, x, Max{},
-                             detail::torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
+  return detail::add_pooling2d(g, "max_pool2d", x, Max{}, kernel_size, options);
 }
 template <class T>
 Handle avg_pool2d(Graph<T>& g, const Handle& x, const PerAxis& kernel_size, const AvgPoolOptions& options = {}) {
-  constexpr std::string_view name = "avg_pool2d";
-  return detail::add_pooling(g, name, x, detail::torch_operator(options),
-                             detail::torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
+  return detail::add_pooling2d(g, "avg_pool2d", x, detail::torch_operator(options), kernel_size, options);
 }
 template <Transcendental T>
 Handle smooth_max_pool2d(Graph<T>& g, const Handle& x, const PerAxis& kernel_size, const SmoothMax& op,
                          const MaxPoolOptions& options = {}) {
-  constexpr std::string_view name = "smooth_max_pool2d";
-  return detail::add_pooling(g, name, x, op,
-                             detail::torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
+  return detail::add_pooling2d(g, "smooth_max_pool2d", x, op, kernel_size, options);
 }
 // The same with the padding as an argument that has no default.
 template <class T>
 Handle max_pool2d_pad(Graph<T>& g, const Handle& x, const PerAxis& kernel_size, const PerAxis& padding,
                       MaxPoolOptions options = {}) {
-  constexpr std::string_view name = "max_pool2d_pad";
   options.padding = padding;
-  return detail::add_pooling(g, name, x, Max{},
-                             detail::torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
+  return detail::add_pooling2d(g, "max_pool2d_pad", x, Max{}, kernel_size, options);
 }
 template <class T>
 Handle avg_pool2d_pad(Graph<T>& g, const Handle& x, const PerAxis& kernel_size, const PerAxis& padding,
                       AvgPoolOptions options = {}) {
-  constexpr std::string_view name = "avg_pool2d_pad";
   options.padding = padding;
-  return detail::add_pooling(g, name, x, detail::torch_operator(options),
-                             detail::torch_geometry(name, g.dims(x, name, "x"), 2, kernel_size, options));
+  return detail::add_pooling2d(g, "avg_pool2d_pad", x, detail::torch_operator(options), kernel_size, options);
 }
 
 // The sum and the mean over axes: global pooling by another name. Axes named go away unless `keep`.

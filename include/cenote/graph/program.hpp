@@ -93,18 +93,17 @@ class Program {
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
   [[nodiscard]] std::size_t bytes(Mode mode) const {
-    std::size_t elements = index_of(core_->layout(mode).total) + core_->scratch;
+    std::size_t elements = static_cast<std::size_t>(core_->layout(mode).total) + core_->scratch;
     if (mode != Mode::evaluate) elements += core_->zeros + core_->ignored;
     return elements * sizeof(T) + (mode == Mode::evaluate ? 0 : core_->state_bytes);
   }
-  static std::size_t index_of(Index n) { return static_cast<std::size_t>(n); }
 
   // ---- what a call is given -------------------------------------------------------------------------------------
 
   void check_wanted(Arrays<T> arrays, const char* argument, std::string_view caller) const {
     if (arrays.size() != core_->wanted.size()) {
       std::vector<std::string> names;
-      for (const int i : core_->wanted) names.push_back(input_in_words(i));
+      for (const int i : core_->wanted) names.push_back(in_words(core_->inputs[index(i)]));
       raise_count(arrays, argument, names, caller);
     }
     for (std::size_t k = 0; k < arrays.size(); ++k)
@@ -113,16 +112,15 @@ class Program {
   void check_outputs(Arrays<T> arrays, std::string_view caller) const {
     if (arrays.size() != core_->outputs.size()) {
       std::vector<std::string> names;
-      for (const auto& output : core_->outputs)
-        names.push_back("`" + output.name + "` (" + to_string(output.dims) + ")");
+      for (const auto& output : core_->outputs) names.push_back(in_words(output));
       raise_count(arrays, "output gradients", names, caller);
     }
     for (std::size_t k = 0; k < arrays.size(); ++k)
       check_array(arrays[k], "output gradients", core_->outputs[k], caller);
   }
-  [[nodiscard, gnu::cold]] std::string input_in_words(int i) const {
-    const auto& input = core_->inputs[index(i)];
-    return "`" + input.name + "` (" + to_string(input.dims) + ")";
+  template <class Named>
+  [[nodiscard, gnu::cold]] static std::string in_words(const Named& array) {
+    return "`" + array.name + "` (" + to_string(array.dims) + ")";
   }
   [[gnu::cold, noreturn]] static void raise_count(Arrays<T> arrays, const char* argument,
                                                   const std::vector<std::string>& names, std::string_view caller) {
@@ -160,12 +158,13 @@ class Program {
     const auto& expected = core_->inputs;
     if (inputs.size() < expected.size()) {
       const int missing = static_cast<int>(inputs.size());
-      raise({Rule::input_missing, "input " + input_in_words(missing), -1, missing, static_cast<Index>(expected.size())},
+      raise({Rule::input_missing, "input " + in_words(expected[inputs.size()]), -1, missing,
+             static_cast<Index>(expected.size())},
             caller);
     }
     if (inputs.size() > expected.size()) {
       std::vector<std::string> names;
-      for (std::size_t k = 0; k < expected.size(); ++k) names.push_back(input_in_words(static_cast<int>(k)));
+      for (const auto& input : expected) names.push_back(in_words(input));
       raise_count(inputs, "inputs", names, caller);
     }
     for (std::size_t k = 0; k < inputs.size(); ++k) check_array(inputs[k], "inputs", expected[k], caller);

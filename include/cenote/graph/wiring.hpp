@@ -2,6 +2,8 @@
 // handles and at build time for the others.
 #pragma once
 
+#include <array>
+
 #include "cenote/graph/build.hpp"
 
 namespace cenote {
@@ -46,6 +48,30 @@ H add_as(Graph<T>& g, Node<T> node) {
     return g.template add<typename H::shape>(std::move(node));
   else
     return g.add(std::move(node));
+}
+
+// A node whose handle has its shape in its type if those of its inputs do; `Shaped` has it as `dims`.
+template <bool typed, class Shaped, class T>
+auto add_shaped(Graph<T>& g, Node<T> node) {
+  if constexpr (typed)
+    return g.template add<cenote::ShapeOf<Shaped>>(std::move(node));
+  else
+    return g.add(std::move(node));
+}
+
+// Of layers whose inputs are x, weights and, perhaps, a bias: their shapes, and what is wrong with a bias.
+template <class T>
+std::vector<Dims> layer_dims(const Graph<T>& g, std::string_view name, const std::vector<Handle>& inputs) {
+  static constexpr std::array<std::string_view, 3> names{"x", "weights", "bias"};
+  std::vector<Dims> dims;
+  for (std::size_t i = 0; i < inputs.size(); ++i) dims.push_back(g.dims(inputs[i], name, names[i]));
+  return dims;
+}
+constexpr std::optional<Problem> bias_problem(const Dims* bias, Index outputs) {
+  if (bias == nullptr) return {};
+  if (bias->rank != 1) return Problem{Rule::rank_mismatch, "bias", -1, bias->rank, 1};
+  if ((*bias)[0] != outputs) return Problem{Rule::shape_mismatch, "bias", 0, (*bias)[0], outputs};
+  return {};
 }
 
 template <class A, class B>
