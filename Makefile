@@ -6,7 +6,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: run test setup setup-run setup-bench setup-fuzz build test-gcc test-clang sanitize asan tsan format check-format tidy \
+.PHONY: run test setup setup-run setup-bench setup-fuzz build python test-gcc test-clang test-python wheel sanitize asan tsan format check-format tidy \
         docs mutation fuzz bench bench-graphs golden cost clean help
 
 run: setup-run  ## build the release preset and take the tour
@@ -14,7 +14,7 @@ run: setup-run  ## build the release preset and take the tour
 	cmake --build --preset release --target tour
 	build/release/examples/tour
 
-test: setup check-format test-gcc test-clang sanitize tidy docs mutation  ## every check
+test: setup check-format test-gcc test-python test-clang sanitize tidy docs mutation  ## every check
 	@echo "make test: every check passed"
 
 setup-run:
@@ -40,6 +40,25 @@ test-clang:  ## clang++: the same, without what does not depend on the compiler
 	cmake --preset dev-clang
 	cmake --build --preset dev-clang
 	ctest --preset dev-clang
+
+# pip builds in the tree of the dev preset, whose library it finds there: a real wheel, and nothing is compiled twice.
+python: build/python-venv/installed  ## the Python package, into build/python-venv
+	cmake --preset dev
+	build/python-venv/bin/pip install --quiet --no-build-isolation --no-deps --force-reinstall -C build-dir=build/dev \
+	  -C cmake.build-type=RelWithDebInfo -C cmake.define.CENOTE_BUILD_PYTHON=ON .
+
+test-python: setup python  ## the Python package, against PyTorch and JAX
+	build/python-venv/bin/python -m pytest -q tests/python
+
+build/python-venv/installed: tests/python/requirements.txt
+	python3 -m venv build/python-venv
+	build/python-venv/bin/pip install --quiet --only-binary :all: -r tests/python/requirements.txt
+	touch $@
+
+wheel: setup  ## a wheel and an sdist for this machine's Python, optimised, into build/wheel
+	python3 -m venv build/wheel-venv
+	build/wheel-venv/bin/pip install --quiet build
+	build/wheel-venv/bin/python -m build --outdir build/wheel .
 
 sanitize: asan tsan  ## address, undefined-behaviour and thread sanitizers
 

@@ -8,6 +8,7 @@ array([[ 5.,  7.],
 `cenote.torch` and `cenote.jax` have the same functions for those libraries; nothing here imports them.
 """
 
+from . import _core
 from ._adaptive import (
     adaptive_avg_pool,
     adaptive_avg_pool_jvp,
@@ -42,7 +43,6 @@ from ._core import (
     SmoothMax,
     Sum,
     Windows,
-    __version__,
     get_num_threads,
     limit_target,
     set_num_threads,
@@ -107,6 +107,8 @@ from ._torch_names import (
     max_pool3d,
 )
 from ._verbs import Tap, forward, jvp, linearize, output_shape, resolve, vjp, windows
+
+__version__ = _core.version()
 
 __all__ = [
     "Adaptive",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ._types import Array, ArrayOrShape, Indices, Ints, Padding, Result
 
 _forward, _jvp, _vjp = _core.forward, _core.jvp, _core.vjp
+_forward_and_indices = _core.forward_and_indices
 
 
 @overload
@@ -57,7 +58,10 @@ def adaptive_max_pool(
     >>> cenote.adaptive_max_pool(np.array([1.0, 5, 2, 0, 3]), (2,), return_indices=True)[1]
     array([1, 4])
     """
-    return _forward((MAX, ties), (ADAPTIVE, output_size, axes), x, out, "adaptive_max_pool", return_indices)
+    windows = (ADAPTIVE, output_size, axes)
+    if return_indices:
+        return _forward_and_indices((MAX, ties), windows, x, out, "adaptive_max_pool")
+    return _forward((MAX, ties), windows, x, out, "adaptive_max_pool")
 
 
 def adaptive_max_pool_jvp(
@@ -140,7 +144,10 @@ def adaptive_min_pool(
     >>> cenote.adaptive_min_pool(np.array([1.0, 5, 2, 0, 3]), (2,), return_indices=True)[1]
     array([0, 3])
     """
-    return _forward((MIN, ties), (ADAPTIVE, output_size, axes), x, out, "adaptive_min_pool", return_indices)
+    windows = (ADAPTIVE, output_size, axes)
+    if return_indices:
+        return _forward_and_indices((MIN, ties), windows, x, out, "adaptive_min_pool")
+    return _forward((MIN, ties), windows, x, out, "adaptive_min_pool")
 
 
 def adaptive_min_pool_jvp(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ._types import Array, ArrayOrShape, Indices, Ints, Padding, Result
 
 _forward, _jvp, _vjp = _core.forward, _core.jvp, _core.vjp
+_forward_and_indices = _core.forward_and_indices
 
 
 @overload
@@ -76,7 +77,10 @@ def max_pool(
     array([[ 1,  6],
            [ 9, 15]])
     """
-    return _forward((MAX, ties), (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes), x, out, "max_pool", return_indices)
+    windows = (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes)
+    if return_indices:
+        return _forward_and_indices((MAX, ties), windows, x, out, "max_pool")
+    return _forward((MAX, ties), windows, x, out, "max_pool")
 
 
 def max_pool_jvp(
@@ -188,7 +192,10 @@ def min_pool(
     array([[ 0,  3],
            [12, 10]])
     """
-    return _forward((MIN, ties), (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes), x, out, "min_pool", return_indices)
+    windows = (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes)
+    if return_indices:
+        return _forward_and_indices((MIN, ties), windows, x, out, "min_pool")
+    return _forward((MIN, ties), windows, x, out, "min_pool")
 
 
 def min_pool_jvp(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     OutputSize = Union[int, None, Sequence[Union[int, None]]]
     MaybeIndices = Union[Result, tuple[Result, Indices]]
 
-_forward = _core.forward
+_forward, _forward_and_indices = _core.forward, _core.forward_and_indices
 
 
 def max_pool1d(
@@ -37,7 +37,9 @@ def max_pool1d(
     (1, 1, 4)
     """
     windows = (TORCH_SLIDING, 1, kernel_size, stride, padding, dilation, ceil_mode)
-    return _forward((MAX, "first"), windows, input, None, "max_pool1d", return_indices)
+    if return_indices:
+        return _forward_and_indices((MAX, "first"), windows, input, None, "max_pool1d")
+    return _forward((MAX, "first"), windows, input, None, "max_pool1d")
 
 
 def avg_pool1d(
@@ -85,7 +87,10 @@ def adaptive_max_pool1d(input: Array, output_size: OutputSize, return_indices: b
     >>> cenote.adaptive_max_pool1d(x, 1)
     array([[[7.]]])
     """
-    return _forward((MAX, "first"), (TORCH_ADAPTIVE, 1, output_size), input, None, "adaptive_max_pool1d", return_indices)
+    windows = (TORCH_ADAPTIVE, 1, output_size)
+    if return_indices:
+        return _forward_and_indices((MAX, "first"), windows, input, None, "adaptive_max_pool1d")
+    return _forward((MAX, "first"), windows, input, None, "adaptive_max_pool1d")
 
 
 def adaptive_avg_pool1d(input: Array, output_size: OutputSize) -> Result:
@@ -116,7 +121,9 @@ def max_pool2d(
     (1, 1, 2, 2)
     """
     windows = (TORCH_SLIDING, 2, kernel_size, stride, padding, dilation, ceil_mode)
-    return _forward((MAX, "first"), windows, input, None, "max_pool2d", return_indices)
+    if return_indices:
+        return _forward_and_indices((MAX, "first"), windows, input, None, "max_pool2d")
+    return _forward((MAX, "first"), windows, input, None, "max_pool2d")
 
 
 def avg_pool2d(
@@ -167,7 +174,10 @@ def adaptive_max_pool2d(input: Array, output_size: OutputSize, return_indices: b
     >>> cenote.adaptive_max_pool2d(x, 1)
     array([[[[15.]]]])
     """
-    return _forward((MAX, "first"), (TORCH_ADAPTIVE, 2, output_size), input, None, "adaptive_max_pool2d", return_indices)
+    windows = (TORCH_ADAPTIVE, 2, output_size)
+    if return_indices:
+        return _forward_and_indices((MAX, "first"), windows, input, None, "adaptive_max_pool2d")
+    return _forward((MAX, "first"), windows, input, None, "adaptive_max_pool2d")
 
 
 def adaptive_avg_pool2d(input: Array, output_size: OutputSize) -> Result:
@@ -198,7 +208,9 @@ def max_pool3d(
     (1, 1, 1, 1, 1)
     """
     windows = (TORCH_SLIDING, 3, kernel_size, stride, padding, dilation, ceil_mode)
-    return _forward((MAX, "first"), windows, input, None, "max_pool3d", return_indices)
+    if return_indices:
+        return _forward_and_indices((MAX, "first"), windows, input, None, "max_pool3d")
+    return _forward((MAX, "first"), windows, input, None, "max_pool3d")
 
 
 def avg_pool3d(
@@ -247,7 +259,10 @@ def adaptive_max_pool3d(input: Array, output_size: OutputSize, return_indices: b
     >>> cenote.adaptive_max_pool3d(x, 1)
     array([[[[[7.]]]]])
     """
-    return _forward((MAX, "first"), (TORCH_ADAPTIVE, 3, output_size), input, None, "adaptive_max_pool3d", return_indices)
+    windows = (TORCH_ADAPTIVE, 3, output_size)
+    if return_indices:
+        return _forward_and_indices((MAX, "first"), windows, input, None, "adaptive_max_pool3d")
+    return _forward((MAX, "first"), windows, input, None, "adaptive_max_pool3d")
 
 
 def adaptive_avg_pool3d(input: Array, output_size: OutputSize) -> Result:

@@ -196,7 +196,7 @@ Array from_raw(PyObject* tuple) {
   out.strides = numbers(PyTuple_GET_ITEM(tuple, 2));
   const long type = PyLong_AsLong(PyTuple_GET_ITEM(tuple, 3));
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  if (type < 0 || type >= types) throw nb::type_error("the type of a raw array is a number of _core.type_numbers");
+  if (type < 0 || type >= types) throw nb::type_error("the type of a raw array is one of type_numbers()");
   out.type = static_cast<Type>(type);
   return out;
 }

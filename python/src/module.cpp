@@ -6,7 +6,7 @@ NB_MODULE(_core, m) {
   using namespace cenote::python;
   start_numpy();
   m.doc() = "The compiled part of cenote.";
-  m.attr("__version__") = CENOTE_VERSION;
+  m.def("version", [] { return CENOTE_VERSION; });
   bind_operators(m);
   bind_windows(m);
   bind_verbs(m);

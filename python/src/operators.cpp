@@ -68,9 +68,6 @@ void bind_operators(nb::module_& m) {
           nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__", [](nb::handle self) { return nb::hash(identity(self)); })
       .def(
-          "__getstate__", [](nb::handle self) { return parameters(nb::cast<const Operator&>(self).value); },
-          nb::sig("def __getstate__(self) -> dict[str, object]"))
-      .def(
           "__reduce__",
           [](nb::handle self) {
             nb::list positional;  // in the order of the classes' signatures

@@ -22,8 +22,24 @@ nb::object flat_indices(const Geometry& g, const Winners& winners) {
   return adopted(std::move(indices).data(), g.out());
 }
 
-nb::object forward_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out, const char* caller,
-                        bool return_indices) {
+nb::object forward_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out, const char* caller) {
+  const Array x = read_array(x_object, {caller, "x"});
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
+  const Array y = result_array(out, g.out(), x.type, caller);
+  with_result_names(caller, [&] {
+    dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+      const View<const T> from = x.read<T>();
+      const View<T> to = y.write<T>();
+      const Unlocked unlocked(g);
+      forward<T>(each, g, from, to, {}, caller);
+    });
+  });
+  return y.owner;
+}
+
+nb::object forward_and_indices_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out,
+                                    const char* caller) {
   const Array x = read_array(x_object, {caller, "x"});
   const AnyOperator any = to_operator({op, "op", caller});
   const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
@@ -31,23 +47,20 @@ nb::object forward_verb(nb::handle op, nb::handle windows, nb::handle x_object, 
   nb::object indices;
   with_result_names(caller, [&] {
     dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
-      const View<const T> from = x.read<T>();
-      const View<T> to = y.write<T>();
-      if (!return_indices) {
-        const Unlocked unlocked(g);
-        forward<T>(each, g, from, to, {}, caller);
-      } else if constexpr (Selecting<Op>) {
+      if constexpr (Selecting<Op>) {
+        const View<const T> from = x.read<T>();
+        const View<T> to = y.write<T>();
         Winners winners(g);
         {
           const Unlocked unlocked(g);
           forward_with_winners<T>(each, g, from, to, winners, {}, caller);
         }
         indices = flat_indices(g, winners);
+      } else {
+        raise_kind({op, "op", caller}, "Max or Min where indices are asked for");
       }
     });
   });
-  if (!return_indices) return y.owner;
-  if (!indices.is_valid()) raise_kind({op, "op", caller}, "Max or Min where indices are asked for");
   return nb::make_tuple(y.owner, indices);
 }
 
@@ -146,20 +159,30 @@ Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view
 
 void bind_verbs(nb::module_& m) {
   m.def("forward", &forward_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(), "out"_a = nb::none(),
-        "caller"_a = "forward", "return_indices"_a = false,
-        nb::sig("def forward(op: object, geometry: object, x: object, out: object = None, caller: str = 'forward', "
-                "return_indices: bool = False) -> typing.Any"));
+        "caller"_a = "forward",
+        nb::sig("def forward(op: object, geometry: object, x: object, out: object = None, caller: str = 'forward') "
+                "-> numpy.typing.NDArray[typing.Any]"));
+  m.def("forward_and_indices", &forward_and_indices_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(),
+        "out"_a = nb::none(), "caller"_a = "forward_and_indices",
+        nb::sig("def forward_and_indices(op: object, geometry: object, x: object, out: object = None, "
+                "caller: str = 'forward_and_indices') "
+                "-> tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[numpy.int64]]"));
   m.def("jvp", &jvp_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(), "dx"_a.none(), "out"_a = nb::none(),
         "caller"_a = "jvp",
         nb::sig("def jvp(op: object, geometry: object, x: object, dx: object, out: object = None, caller: str = 'jvp') "
-                "-> typing.Any"));
+                "-> numpy.typing.NDArray[typing.Any]"));
   m.def("vjp", &vjp_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(), "gy"_a.none(), "out"_a = nb::none(),
         "caller"_a = "vjp",
         nb::sig("def vjp(op: object, geometry: object, x: object, gy: object, out: object = None, caller: str = 'vjp') "
-                "-> typing.Any"));
-  nb::dict numbers;  // of the raw arrays' types
-  for (int i = 0; i < types; ++i) numbers[name_of(static_cast<Type>(i))] = i;
-  m.attr("type_numbers") = numbers;
+                "-> numpy.typing.NDArray[typing.Any]"));
+  m.def(
+      "type_numbers",
+      [] {
+        nb::dict numbers;
+        for (int i = 0; i < types; ++i) numbers[name_of(static_cast<Type>(i))] = i;
+        return numbers;
+      },
+      nb::sig("def type_numbers() -> dict[str, int]"), "How (address, shape, strides, type) tuples name their types.");
 }
 
 }  // namespace cenote::python

@@ -1,6 +1,10 @@
 // Sliding, Adaptive, Global, and Geometry (one of them with a shape) as Python objects, and what they say of a shape.
 #include <nanobind/stl/string.h>
 
+#include <array>
+#include <span>
+#include <utility>
+
 #include "arguments.hpp"
 #include "bind.hpp"
 
@@ -11,8 +15,12 @@ using namespace nb::literals;
 
 // A class of Python keeps what its caller wrote, for repr and pickle, beside what the library made of it.
 struct Described : Windows {
-  nb::object arguments;  // a dict, in the order of the signature
+  std::span<const char* const> names;  // in the order of the signature
+  nb::tuple arguments;
 };
+constexpr std::array sliding_names{"kernel", "stride", "padding", "dilation", "ceil_mode", "axes"};
+constexpr std::array adaptive_names{"output_size", "axes"};
+constexpr std::array global_names{"spatial_dims", "axes", "keepdims"};
 struct BoundSliding : Described {};
 struct BoundAdaptive : Described {};
 struct BoundGlobal : Described {};
@@ -29,13 +37,22 @@ nb::object plain(nb::handle object) {  // lists are not hashable, and may change
   return nb::borrow(object);
 }
 
-nb::object kept(std::initializer_list<std::pair<const char*, nb::handle>> arguments) {
-  nb::dict out;
-  for (const auto& [name, value] : arguments) out[name] = plain(value);
-  return out;
+template <class... H>
+nb::tuple kept(const H&... arguments) {
+  return nb::make_tuple(plain(arguments)...);
 }
 
-nb::tuple values(nb::handle self) { return nb::tuple(nb::cast<const Described&>(self).arguments.attr("values")()); }
+const nb::tuple& arguments_of(nb::handle self) { return nb::cast<const Described&>(self).arguments; }
+
+// Each argument is a property.
+template <class Class, std::size_t n, std::size_t... i>
+void add_properties(Class& to, const std::array<const char*, n>& names, std::index_sequence<i...>) {
+  (to.def_prop_ro(names[i], [](const Described& self) -> nb::object { return self.arguments[i]; }), ...);
+}
+template <class Class, std::size_t n>
+void add_properties(Class&& to, const std::array<const char*, n>& names) {
+  add_properties(to, names, std::make_index_sequence<n>{});
+}
 
 nb::tuple to_tuple(const Dims& dims) {
   nb::list out;
@@ -62,84 +79,79 @@ Geometry geometry_of(nb::handle geometry, nb::handle shape, std::string_view cal
 void bind_windows(nb::module_& m) {
   nb::class_<Windows>(m, "Windows", "Which cells feed which output: Sliding, Adaptive, Global or Geometry.");
 
-  nb::class_<Described, Windows>(m, "Described")
+  nb::class_<Described, Windows>(m, "ShapelessWindows", "Sliding, Adaptive or Global.")
       .def("__repr__",
            [](nb::handle self) {
+             const auto& windows = nb::cast<const Described&>(self);
              std::string out = std::string(nb::str(self.type().attr("__name__")).c_str()) + "(";
-             const nb::dict arguments = nb::borrow<nb::dict>(nb::cast<const Described&>(self).arguments);
-             bool first = true;
-             for (const auto& [name, value] : arguments) {
-               out += (first ? "" : ", ") + std::string(nb::str(name).c_str()) + "=" + nb::repr(value).c_str();
-               first = false;
-             }
+             for (std::size_t i = 0; i < windows.names.size(); ++i)
+               out +=
+                   (i == 0 ? "" : ", ") + std::string(windows.names[i]) + "=" + nb::repr(windows.arguments[i]).c_str();
              return out + ")";
            })
       .def(
           "__eq__",
           [](nb::handle self, nb::handle other) {
-            return self.type().is(other.type()) && values(self).equal(values(other));
+            return self.type().is(other.type()) && arguments_of(self).equal(arguments_of(other));
           },
           nb::sig("def __eq__(self, other: object, /) -> bool"))
-      .def("__hash__", [](nb::handle self) { return nb::hash(nb::make_tuple(self.type(), values(self))); })
+      .def("__hash__", [](nb::handle self) { return nb::hash(nb::make_tuple(self.type(), arguments_of(self))); })
       .def(
-          "__reduce__", [](nb::handle self) { return nb::make_tuple(self.type(), values(self)); },
-          nb::sig("def __reduce__(self) -> tuple[object, ...]"))
-      .def(
-          "__getattr__",
-          [](nb::handle self, nb::str name) -> nb::object {
-            const nb::dict arguments = nb::borrow<nb::dict>(nb::cast<const Described&>(self).arguments);
-            if (arguments.contains(name)) return arguments[name];
-            throw nb::attribute_error(name.c_str());
-          },
-          nb::sig("def __getattr__(self, name: str, /) -> typing.Any"));
+          "__reduce__", [](nb::handle self) { return nb::make_tuple(self.type(), arguments_of(self)); },
+          nb::sig("def __reduce__(self) -> tuple[object, ...]"));
 
-  nb::class_<BoundSliding, Described>(
-      m, "Sliding",
-      "Windows that slide. The stride is by default the kernel; the pooled axes are by default the last ones, as many "
-      "as\n"
-      "the kernel has entries. `padding` is an int, one per axis, (low, high) pairs, 'same', 'same_lower' or 'valid'.")
-      .def(
-          "__init__",
-          [](BoundSliding* self, nb::handle kernel, nb::handle stride, nb::handle padding, nb::handle dilation,
-             nb::handle ceil_mode, nb::handle axes) {
-            new (self) BoundSliding{{{make_sliding(kernel, stride, padding, dilation, ceil_mode, axes, "Sliding")},
-                                     kept({{"kernel", kernel},
-                                           {"stride", stride},
-                                           {"padding", padding},
-                                           {"dilation", dilation},
-                                           {"ceil_mode", ceil_mode},
-                                           {"axes", axes}})}};
-          },
-          "kernel"_a.none(), "stride"_a = nb::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
-          "axes"_a = nb::none(),
-          nb::sig("def __init__(self, kernel: int | collections.abc.Sequence[int], "
-                  "stride: int | collections.abc.Sequence[int] | None = None, "
-                  "padding: int | str | collections.abc.Sequence[int | tuple[int, int]] = 0, "
-                  "dilation: int | collections.abc.Sequence[int] = 1, ceil_mode: bool = False, "
-                  "axes: int | collections.abc.Sequence[int] | None = None) -> None"));
-  nb::class_<BoundAdaptive, Described>(m, "Adaptive",
-                                       "Windows that divide each pooled axis into `output_size` nearly equal parts.")
-      .def(
-          "__init__",
-          [](BoundAdaptive* self, nb::handle output_size, nb::handle axes) {
-            new (self) BoundAdaptive{
-                {{make_adaptive(output_size, axes, "Adaptive")}, kept({{"output_size", output_size}, {"axes", axes}})}};
-          },
-          "output_size"_a.none(), "axes"_a = nb::none(),
-          nb::sig("def __init__(self, output_size: int | collections.abc.Sequence[int], "
-                  "axes: int | collections.abc.Sequence[int] | None = None) -> None"));
-  nb::class_<BoundGlobal, Described>(m, "Global",
-                                     "One window over the last `spatial_dims` axes, or over the ones named. They stay "
-                                     "behind with size 1, or are dropped.")
-      .def(
-          "__init__",
-          [](BoundGlobal* self, nb::handle spatial_dims, nb::handle axes, nb::handle keepdims) {
-            new (self) BoundGlobal{{{make_global(spatial_dims, axes, keepdims, "Global")},
-                                    kept({{"spatial_dims", spatial_dims}, {"axes", axes}, {"keepdims", keepdims}})}};
-          },
-          "spatial_dims"_a = nb::none(), "axes"_a = nb::none(), "keepdims"_a = true,
-          nb::sig("def __init__(self, spatial_dims: int | None = None, "
-                  "axes: int | collections.abc.Sequence[int] | None = None, keepdims: bool = True) -> None"));
+  add_properties(
+      nb::class_<BoundSliding, Described>(m, "Sliding",
+                                          "Windows that slide. The stride is by default the kernel; the pooled axes "
+                                          "are by default the last ones, as many "
+                                          "as\n"
+                                          "the kernel has entries. `padding` is an int, one per axis, (low, high) "
+                                          "pairs, 'same', 'same_lower' or 'valid'.")
+          .def(
+              "__init__",
+              [](BoundSliding* self, nb::handle kernel, nb::handle stride, nb::handle padding, nb::handle dilation,
+                 nb::handle ceil_mode, nb::handle axes) {
+                new (self) BoundSliding{{{make_sliding(kernel, stride, padding, dilation, ceil_mode, axes, "Sliding")},
+                                         sliding_names,
+                                         kept(kernel, stride, padding, dilation, ceil_mode, axes)}};
+              },
+              "kernel"_a.none(), "stride"_a = nb::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
+              "axes"_a = nb::none(),
+              nb::sig("def __init__(self, kernel: int | collections.abc.Sequence[int], "
+                      "stride: int | collections.abc.Sequence[int] | None = None, "
+                      "padding: int | str | collections.abc.Sequence[int | tuple[int, int]] = 0, "
+                      "dilation: int | collections.abc.Sequence[int] = 1, ceil_mode: bool = False, "
+                      "axes: int | collections.abc.Sequence[int] | None = None) -> None")),
+      sliding_names);
+  add_properties(
+      nb::class_<BoundAdaptive, Described>(
+          m, "Adaptive", "Windows that divide each pooled axis into `output_size` nearly equal parts.")
+          .def(
+              "__init__",
+              [](BoundAdaptive* self, nb::handle output_size, nb::handle axes) {
+                new (self) BoundAdaptive{
+                    {{make_adaptive(output_size, axes, "Adaptive")}, adaptive_names, kept(output_size, axes)}};
+              },
+              "output_size"_a.none(), "axes"_a = nb::none(),
+              nb::sig("def __init__(self, output_size: int | collections.abc.Sequence[int], "
+                      "axes: int | collections.abc.Sequence[int] | None = None) -> None")),
+      adaptive_names);
+  add_properties(
+      nb::class_<BoundGlobal, Described>(
+          m, "Global",
+          "One window over the last `spatial_dims` axes, or over the ones named. They stay "
+          "behind with size 1, or are dropped.")
+          .def(
+              "__init__",
+              [](BoundGlobal* self, nb::handle spatial_dims, nb::handle axes, nb::handle keepdims) {
+                new (self) BoundGlobal{{{make_global(spatial_dims, axes, keepdims, "Global")},
+                                        global_names,
+                                        kept(spatial_dims, axes, keepdims)}};
+              },
+              "spatial_dims"_a = nb::none(), "axes"_a = nb::none(), "keepdims"_a = true,
+              nb::sig("def __init__(self, spatial_dims: int | None = None, "
+                      "axes: int | collections.abc.Sequence[int] | None = None, keepdims: bool = True) -> None")),
+      global_names);
   nb::class_<BoundGeometry, Windows>(m, "Geometry", "Windows on an input of one shape, checked. `resolve` makes them.")
       .def("__repr__", [](const BoundGeometry& self) { return describe(self.get()); })
       .def(

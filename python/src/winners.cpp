@@ -96,11 +96,11 @@ void bind_winners(nb::module_& m) {
   m.def("push_winners", &apply<false>, "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(), "dx"_a.none(),
         "out"_a = nb::none(), "caller"_a = "push_winners",
         nb::sig("def push_winners(geometry: object, shape: object, winners: object, dx: object, out: object = None, "
-                "caller: str = 'push_winners') -> typing.Any"));
+                "caller: str = 'push_winners') -> numpy.typing.NDArray[typing.Any]"));
   m.def("pull_winners", &apply<true>, "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(), "gy"_a.none(),
         "out"_a = nb::none(), "caller"_a = "pull_winners",
         nb::sig("def pull_winners(geometry: object, shape: object, winners: object, gy: object, out: object = None, "
-                "caller: str = 'pull_winners') -> typing.Any"));
+                "caller: str = 'pull_winners') -> numpy.typing.NDArray[typing.Any]"));
   m.def(
       "flat_indices",
       [](nb::handle windows, nb::handle shape, nb::handle winners) {
@@ -109,7 +109,8 @@ void bind_winners(nb::module_& m) {
         return adopted(std::move(flat).data(), kept.geometry.out());
       },
       "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(),
-      nb::sig("def flat_indices(geometry: object, shape: object, winners: object) -> typing.Any"));
+      nb::sig(
+          "def flat_indices(geometry: object, shape: object, winners: object) -> numpy.typing.NDArray[typing.Any]"));
 }
 
 }  // namespace cenote::python

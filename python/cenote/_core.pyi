@@ -1,0 +1,242 @@
+"""The compiled part of cenote."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+import numpy.typing
+
+
+def version() -> str: ...
+
+class Operator:
+    """
+    How a window becomes a number: Max, Min, Average, Sum, SmoothMax or Lp.
+    """
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class Max(Operator):
+    """The largest real tap. `ties` is 'first', 'all' or 'split'."""
+
+    def __init__(self, ties: str = 'first') -> None: ...
+
+    @property
+    def ties(self) -> str: ...
+
+class Min(Operator):
+    """The smallest real tap. `ties` is 'first', 'all' or 'split'."""
+
+    def __init__(self, ties: str = 'first') -> None: ...
+
+    @property
+    def ties(self) -> str: ...
+
+class Average(Operator):
+    """
+    The sum of the real taps over the taps in the padded input, over the real taps, or over `divisor_override`.
+    """
+
+    def __init__(self, count_include_pad: bool = True, divisor_override: int | None = None) -> None: ...
+
+    @property
+    def count_include_pad(self) -> bool: ...
+
+    @property
+    def divisor_override(self, /) -> int | None: ...
+
+class Sum(Operator):
+    """The sum of the real taps."""
+
+    def __init__(self) -> None: ...
+
+class SmoothMax(Operator):
+    """
+    log(sum(exp(beta * taps))) / beta. `padding_mode` is 'zeros' or 'ignore'.
+    """
+
+    def __init__(self, beta: float, padding_mode: str = 'zeros') -> None: ...
+
+    @property
+    def beta(self) -> float: ...
+
+    @property
+    def padding_mode(self) -> str: ...
+
+class Lp(Operator):
+    """The p-norm of the real taps, p at least 1."""
+
+    def __init__(self, p: float) -> None: ...
+
+    @property
+    def p(self) -> float: ...
+
+class Windows:
+    """Which cells feed which output: Sliding, Adaptive, Global or Geometry."""
+
+class ShapelessWindows(Windows):
+    """Sliding, Adaptive or Global."""
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class Sliding(ShapelessWindows):
+    """
+    Windows that slide. The stride is by default the kernel; the pooled axes are by default the last ones, as many as
+    the kernel has entries. `padding` is an int, one per axis, (low, high) pairs, 'same', 'same_lower' or 'valid'.
+    """
+
+    def __init__(self, kernel: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | str | Sequence[int | tuple[int, int]] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False, axes: int | Sequence[int] | None = None) -> None: ...
+
+    @property
+    def kernel(self) -> object: ...
+
+    @property
+    def stride(self) -> object: ...
+
+    @property
+    def padding(self) -> object: ...
+
+    @property
+    def dilation(self) -> object: ...
+
+    @property
+    def ceil_mode(self) -> object: ...
+
+    @property
+    def axes(self) -> object: ...
+
+class Adaptive(ShapelessWindows):
+    """
+    Windows that divide each pooled axis into `output_size` nearly equal parts.
+    """
+
+    def __init__(self, output_size: int | Sequence[int], axes: int | Sequence[int] | None = None) -> None: ...
+
+    @property
+    def output_size(self) -> object: ...
+
+    @property
+    def axes(self) -> object: ...
+
+class Global(ShapelessWindows):
+    """
+    One window over the last `spatial_dims` axes, or over the ones named. They stay behind with size 1, or are dropped.
+    """
+
+    def __init__(self, spatial_dims: int | None = None, axes: int | Sequence[int] | None = None, keepdims: bool = True) -> None: ...
+
+    @property
+    def spatial_dims(self) -> object: ...
+
+    @property
+    def axes(self) -> object: ...
+
+    @property
+    def keepdims(self) -> object: ...
+
+class Geometry(Windows):
+    """Windows on an input of one shape, checked. `resolve` makes them."""
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def input_shape(self, /) -> tuple[int, ...]: ...
+
+    @property
+    def output_shape(self, /) -> tuple[int, ...]: ...
+
+def resolve(geometry: object, shape: object, caller: str = 'resolve') -> Geometry: ...
+
+def output_shape(geometry: object, shape: object, caller: str = 'output_shape') -> tuple[int, ...]: ...
+
+def windows(geometry: object, shape: object, index: object) -> list[tuple[tuple[int, ...], bool]]: ...
+
+def forward(op: object, geometry: object, x: object, out: object = None, caller: str = 'forward') -> numpy.typing.NDArray[Any]: ...
+
+def forward_and_indices(op: object, geometry: object, x: object, out: object = None, caller: str = 'forward_and_indices') -> tuple[numpy.typing.NDArray[Any], numpy.typing.NDArray[numpy.int64]]: ...
+
+def jvp(op: object, geometry: object, x: object, dx: object, out: object = None, caller: str = 'jvp') -> numpy.typing.NDArray[Any]: ...
+
+def vjp(op: object, geometry: object, x: object, gy: object, out: object = None, caller: str = 'vjp') -> numpy.typing.NDArray[Any]: ...
+
+def type_numbers() -> dict[str, int]:
+    """How (address, shape, strides, type) tuples name their types."""
+
+class LinearMap:
+    """
+    A derivative at a point. It keeps what it needs: one byte an output for a maximum, nothing for an
+    average, the input for everything else.
+    """
+
+    @property
+    def value(self, /) -> numpy.typing.NDArray[Any]: ...
+
+    def push(self, dx: object, out: object = None) -> numpy.typing.NDArray[Any]:
+        """J dx, of the output's shape."""
+
+    def pull(self, gy: object, out: object = None) -> numpy.typing.NDArray[Any]:
+        """J^T gy, of the input's shape."""
+
+    def winners(self) -> numpy.typing.NDArray[Any]:
+        """
+        The winning tap of each output as its offset inside the window, in the smallest unsigned type that holds it;
+        the type's largest number where a window has no real tap.
+        """
+
+    def indices(self) -> numpy.typing.NDArray[numpy.int64]:
+        """
+        The winning cell of each output as PyTorch numbers it: flat in the pooled axes, or -1.
+        """
+
+    @property
+    def bytes_kept(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+def linearize(op: object, geometry: object, x: object) -> LinearMap: ...
+
+def winner_bytes(geometry: object, shape: object) -> int:
+    """How many bytes the winner of one output takes."""
+
+def forward_with_winners(op: object, geometry: object, x: object, out: object, winners: object, caller: str = 'forward_with_winners') -> None: ...
+
+def push_winners(geometry: object, shape: object, winners: object, dx: object, out: object = None, caller: str = 'push_winners') -> numpy.typing.NDArray[Any]: ...
+
+def pull_winners(geometry: object, shape: object, winners: object, gy: object, out: object = None, caller: str = 'pull_winners') -> numpy.typing.NDArray[Any]: ...
+
+def flat_indices(geometry: object, shape: object, winners: object) -> numpy.typing.NDArray[Any]: ...
+
+def set_num_threads(threads: int) -> None:
+    """
+    How many threads a call may use; 0 returns to the initial number. No result depends on it.
+    """
+
+def get_num_threads() -> int:
+    """How many threads a call may use."""
+
+def target() -> str:
+    """The instruction set in use."""
+
+def targets() -> list[str]:
+    """The instruction sets that this machine has, best first."""
+
+def limit_target(name: str) -> None:
+    """
+    Lets kernels use this instruction set at most; an empty name lifts the limit.
+    """
