@@ -6,7 +6,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: run test setup setup-run setup-bench setup-fuzz build python test-gcc test-clang test-python wheel sanitize asan tsan format check-format tidy \
+.PHONY: run test setup setup-run setup-bench setup-fuzz build python python-stub test-gcc test-clang test-python wheel sanitize asan tsan format check-format tidy \
         docs mutation fuzz bench bench-graphs golden cost clean help
 
 run: setup-run  ## build the release preset and take the tour
@@ -49,6 +49,9 @@ python: build/python-venv/installed  ## the Python package, into build/python-ve
 
 test-python: setup python  ## the Python package, against PyTorch and JAX
 	build/python-venv/bin/python -m pytest -q tests/python
+
+python-stub: python  ## write python/cenote/_core.pyi again
+	build/python-venv/bin/python -m nanobind.stubgen -q -m cenote._core -o python/cenote/_core.pyi
 
 build/python-venv/installed: tests/python/requirements.txt
 	python3 -m venv build/python-venv

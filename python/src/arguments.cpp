@@ -1,5 +1,7 @@
 #include "arguments.hpp"
 
+#include <array>
+
 namespace cenote::python {
 namespace {
 
@@ -15,8 +17,10 @@ std::string sentence(const Argument& argument, std::string_view expected) {
          std::string(expected);
 }
 
-// An integer, not a bool, and nothing that would have to be rounded.
-bool is_integer(PyObject* p) { return PyLong_Check(p) ? !PyBool_Check(p) : PyIndex_Check(p) != 0; }
+// An integer, not a bool, and nothing that would have to be rounded. An array of numbers has __index__ as well.
+bool is_integer(PyObject* p) {
+  return PyLong_Check(p) ? !PyBool_Check(p) : PyIndex_Check(p) != 0 && PySequence_Check(p) == 0;
+}
 
 Index integer(PyObject* p, const Argument& argument) {
   Index out = 0;
@@ -152,8 +156,19 @@ PerAxis torch_output(const Argument& argument) {
   return out;
 }
 
-// Entry i of a tuple that the package made: its length is the package's business.
 nb::handle at(nb::handle tuple, Py_ssize_t i) { return PyTuple_GET_ITEM(tuple.ptr(), i); }
+
+// The tag of a tuple that the package made, or 0. Nobody else's tuple has a tag and as many entries as belong to it.
+long tag_of(nb::handle object) {
+  if (!PyTuple_CheckExact(object.ptr()) || PyTuple_GET_SIZE(object.ptr()) == 0) return 0;
+  PyObject* first = at(object, 0).ptr();
+  if (!PyLong_CheckExact(first)) return 0;
+  int overflow = 0;
+  const long tag = PyLong_AsLongAndOverflow(first, &overflow);
+  constexpr std::array<Py_ssize_t, torch_adaptive_tag - max_tag + 1> sizes{2, 2, 3, 1, 3, 2, 2, 7, 3, 4, 7, 3};
+  if (tag < max_tag || tag > torch_adaptive_tag) return 0;
+  return PyTuple_GET_SIZE(object.ptr()) == sizes[static_cast<std::size_t>(tag - max_tag)] ? tag : 0;
+}
 
 }  // namespace
 
@@ -247,8 +262,8 @@ AnyOperator make_lp(nb::handle p, std::string_view caller, const char* name) {
 AnyOperator to_operator(const Argument& argument) {
   const nb::handle object = argument.value;
   const std::string_view caller = argument.caller;
-  if (PyTuple_CheckExact(object.ptr()) && PyTuple_GET_SIZE(object.ptr()) > 0) {
-    switch (PyLong_AsLong(at(object, 0).ptr())) {
+  if (const long tag = tag_of(object); tag != 0) {
+    switch (tag) {
       case max_tag: return make_max(at(object, 1), caller);
       case min_tag: return make_min(at(object, 1), caller);
       case average_tag: return make_average(at(object, 1), at(object, 2), caller);
@@ -256,7 +271,7 @@ AnyOperator to_operator(const Argument& argument) {
       case smooth_max_tag: return make_smooth_max(at(object, 1), at(object, 2), caller);
       case lp_tag: return make_lp(at(object, 1), caller);
       case torch_lp_tag: return make_lp(at(object, 1), caller, "norm_type");
-      default: PyErr_Clear();
+      default: break;
     }
   }
   const Operator* op = nullptr;
@@ -321,10 +336,10 @@ Geometry resolve_any(const AnyWindows& windows, const Dims& in, std::string_view
 Geometry to_geometry(const Argument& argument, const Dims& in) {
   const nb::handle object = argument.value;
   const std::string_view caller = argument.caller;
-  if (PyTuple_CheckExact(object.ptr()) && PyTuple_GET_SIZE(object.ptr()) > 0) {
+  if (const long tag = tag_of(object); tag != 0) {
     const auto arg = [&](Py_ssize_t i) { return at(object, i); };
     const auto axes = [&] { return static_cast<int>(PyLong_AsLong(arg(1).ptr())); };
-    switch (PyLong_AsLong(arg(0).ptr())) {
+    switch (tag) {
       case sliding_tag:
         return resolve_any(make_sliding(arg(1), arg(2), arg(3), arg(4), arg(5), arg(6), caller), in, caller);
       case adaptive_tag: return resolve_any(make_adaptive(arg(1), arg(2), caller), in, caller);
@@ -337,7 +352,7 @@ Geometry to_geometry(const Argument& argument, const Dims& in) {
             in, caller);
       case torch_adaptive_tag:
         return resolve_any(TorchAdaptive{axes(), torch_output({arg(2), "output_size", caller})}, in, caller);
-      default: PyErr_Clear();
+      default: break;
     }
   }
   const Windows* windows = nullptr;

@@ -66,15 +66,27 @@ Sliding make_sliding(nb::handle kernel, nb::handle stride, nb::handle padding, n
 Adaptive make_adaptive(nb::handle output_size, nb::handle axes, std::string_view caller);
 Global make_global(nb::handle spatial_dims, nb::handle axes, nb::handle keepdims, std::string_view caller);
 
-// From an Operator, or a tuple of one of `operator_tags` and the arguments of its class.
+// The functions of the package pass a tuple of one of these numbers and the arguments of the class, which costs a call
+// less than an object. The numbers are such that no kernel or shape is taken for one (_tags.py has them too).
+enum Tag : long {
+  max_tag = 1L << 40,
+  min_tag,
+  average_tag,
+  sum_tag,
+  smooth_max_tag,
+  lp_tag,
+  torch_lp_tag,
+  sliding_tag,
+  adaptive_tag,
+  global_tag,
+  torch_sliding_tag,
+  torch_adaptive_tag
+};
+
+// From an Operator, or such a tuple.
 AnyOperator to_operator(const Argument& argument);
-enum OperatorTag : std::uint8_t { max_tag, min_tag, average_tag, sum_tag, smooth_max_tag, lp_tag, torch_lp_tag };
-
-// From Windows, or a tuple of one of `windows_tags` and the arguments of its class; checked against a shape. `x` is
-// what the caller calls the array of that shape.
+// From Windows, or such a tuple; checked against a shape.
 Geometry to_geometry(const Argument& argument, const Dims& in);
-enum WindowsTag : std::uint8_t { sliding_tag, adaptive_tag, global_tag, torch_sliding_tag, torch_adaptive_tag };
-
 Geometry resolve_any(const AnyWindows& windows, const Dims& in, std::string_view caller);
 
 // Runs `call`; in what the library throws, arguments have the names that they have in Python.
