@@ -38,7 +38,9 @@ from ._core import (
     Lp,
     Max,
     Min,
+    Node,
     Operator,
+    Program,
     Sliding,
     SmoothMax,
     Sum,
@@ -69,6 +71,7 @@ from ._global import (
     global_sum_pool_jvp,
     global_sum_pool_vjp,
 )
+from ._graph import Graph
 from ._sliding import (
     avg_pool,
     avg_pool_jvp,
@@ -115,11 +118,14 @@ __all__ = [
     "Average",
     "Geometry",
     "Global",
+    "Graph",
     "LinearMap",
     "Lp",
     "Max",
     "Min",
+    "Node",
     "Operator",
+    "Program",
     "Sliding",
     "SmoothMax",
     "Sum",

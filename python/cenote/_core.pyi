@@ -1,7 +1,7 @@
 """The compiled part of cenote."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy
 import numpy.typing
@@ -221,6 +221,135 @@ def push_winners(geometry: object, shape: object, winners: object, dx: object, o
 def pull_winners(geometry: object, shape: object, winners: object, gy: object, out: object = None, caller: str = 'pull_winners') -> numpy.typing.NDArray[Any]: ...
 
 def flat_indices(geometry: object, shape: object, winners: object) -> numpy.typing.NDArray[Any]: ...
+
+class Node:
+    """A node of a graph."""
+
+    @property
+    def shape(self, /) -> tuple[int, ...]: ...
+
+    @property
+    def number(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+    def __add__(self, arg: Node, /) -> Node: ...
+
+    def __sub__(self, arg: Node, /) -> Node: ...
+
+    @overload
+    def __mul__(self, arg: Node, /) -> Node: ...
+
+    @overload
+    def __mul__(self, arg: float, /) -> Node: ...
+
+    def __matmul__(self, arg: Node, /) -> Node: ...
+
+    def __rmul__(self, arg: float, /) -> Node: ...
+
+    def __neg__(self) -> Node: ...
+
+class GraphBase:
+    """What cenote.Graph is made of."""
+
+    def __init__(self, dtype: object) -> None: ...
+
+    def input(self, name: str, shape: Sequence[int]) -> Node:
+        """An array that every run is given."""
+
+    def constant(self, value: object, name: str = 'constant') -> Node:
+        """An array that is part of the graph."""
+
+    def detach(self, x: Node) -> Node:
+        """The same values, through which no derivative passes."""
+
+    def output(self, name: str, of: Node) -> None:
+        """Names what a program returns."""
+
+    def pool(self, x: Node, op: object, geometry: object, caller: str = 'pool') -> Node:
+        """Any operator on any windows."""
+
+    def conv(self, x: Node, weights: Node, bias: Node | None = None, *, stride: object = 1, padding: object = 0, dilation: object = 1) -> Node:
+        """
+        A convolution in any number of dimensions: x is (batch,) channels, space; weights are outputs, channels, window.
+        """
+
+    def linear(self, x: Node, weights: Node, bias: Node | None = None) -> Node:
+        """
+        x weights^T + bias over the last axis of x; weights are outputs, inputs.
+        """
+
+    def concatenate(self, xs: Sequence[Node], axis: int) -> Node:
+        """Arrays one after the other along an axis."""
+
+    def reshape(self, x: Node, shape: Sequence[int]) -> Node:
+        """The same elements as another shape; nothing is copied."""
+
+    def flatten(self, x: Node, start_axis: int = 1) -> Node:
+        """The axes from `start_axis` on as one; nothing is copied."""
+
+    def sum(self, x: Node, axes: int | Sequence[int] | None = None, keepdims: bool = False) -> Node:
+        """The sum over axes, by default over all of them."""
+
+    def mean(self, x: Node, axes: int | Sequence[int] | None = None, keepdims: bool = False) -> Node:
+        """The mean over axes, by default over all of them."""
+
+    def program(self, by: Sequence[Node] | None = None) -> Program:
+        """
+        What is left of the graph once everything that no output needs is gone, with its memory planned. `by` names the
+        inputs that derivatives are taken by; by default all.
+        """
+
+    def __len__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+    def relu(self, x: Node) -> Node:
+        """The larger of x and 0."""
+
+    def tanh(self, x: Node) -> Node:
+        """The hyperbolic tangent."""
+
+    def exp(self, x: Node) -> Node:
+        """The exponential."""
+
+    def log(self, x: Node) -> Node:
+        """The natural logarithm."""
+
+    def matmul(self, a: Node, b: Node) -> Node:
+        """The product of two matrices; also a @ b."""
+
+    def softmax_cross_entropy(self, logits: Node, targets: Node) -> Node:
+        """The mean over rows of -sum(targets * log(softmax(logits)))."""
+
+    def mean_squared_error(self, a: Node, b: Node) -> Node:
+        """The mean of (a - b)**2."""
+
+class Program:
+    """
+    A graph as it was when the program was made, planned once. Inputs, tangents and output
+    gradients are dicts of arrays by name, or sequences in the order of the graph; results are
+    dicts. Tangents and output gradients that a dict leaves out are 0.
+    """
+
+    def evaluate(self, inputs: object) -> dict[str, numpy.typing.NDArray[Any]]:
+        """The outputs."""
+
+    def jvp(self, inputs: object, tangents: object) -> tuple[dict[str, numpy.typing.NDArray[Any]], dict[str, numpy.typing.NDArray[Any]]]:
+        """The outputs, and their tangents."""
+
+    def vjp(self, inputs: object, output_gradients: object = None) -> dict[str, numpy.typing.NDArray[Any]]:
+        """
+        The gradients by the inputs. Where the only output is one number, its gradient is by default 1.
+        """
+
+    def value_and_vjp(self, inputs: object, output_gradients: object = None) -> tuple[dict[str, numpy.typing.NDArray[Any]], dict[str, numpy.typing.NDArray[Any]]]:
+        """The outputs, and the gradients by the inputs."""
+
+    def peak_memory(self) -> dict[str, int]:
+        """Bytes that a run of each kind takes."""
+
+    def __repr__(self) -> str: ...
 
 def set_num_threads(threads: int) -> None:
     """

@@ -292,6 +292,11 @@ Sliding make_sliding(nb::handle kernel, nb::handle stride, nb::handle padding, n
   return out;
 }
 
+Convolution make_convolution(nb::handle stride, nb::handle padding, nb::handle dilation, std::string_view caller) {
+  return {per_axis({stride, "stride", caller}, true), to_pads({padding, "padding", caller}),
+          per_axis({dilation, "dilation", caller}, true)};
+}
+
 Adaptive make_adaptive(nb::handle output_size, nb::handle axes, std::string_view caller) {
   Adaptive out;
   out.axes = to_axes({axes, "axes", caller});

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "cenote/geometry.hpp"
+#include "cenote/graph/conv.hpp"
 #include "cenote/ops.hpp"
 #include "cenote/torch_names.hpp"
 
@@ -64,6 +65,7 @@ AnyOperator make_lp(nb::handle p, std::string_view caller, const char* name = "p
 Sliding make_sliding(nb::handle kernel, nb::handle stride, nb::handle padding, nb::handle dilation,
                      nb::handle ceil_mode, nb::handle axes, std::string_view caller);
 Adaptive make_adaptive(nb::handle output_size, nb::handle axes, std::string_view caller);
+Convolution make_convolution(nb::handle stride, nb::handle padding, nb::handle dilation, std::string_view caller);
 Global make_global(nb::handle spatial_dims, nb::handle axes, nb::handle keepdims, std::string_view caller);
 
 // The functions of the package pass a tuple of one of these numbers and the arguments of the class, which costs a call

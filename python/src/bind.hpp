@@ -10,6 +10,7 @@ void bind_windows(nanobind::module_& m);
 void bind_verbs(nanobind::module_& m);
 void bind_linear_map(nanobind::module_& m);
 void bind_winners(nanobind::module_& m);
+void bind_graph(nanobind::module_& m);
 void bind_execution(nanobind::module_& m);
 
 }  // namespace cenote::python

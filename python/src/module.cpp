@@ -12,5 +12,6 @@ NB_MODULE(_core, m) {
   bind_verbs(m);
   bind_linear_map(m);
   bind_winners(m);
+  bind_graph(m);
   bind_execution(m);
 }

@@ -16,7 +16,7 @@ import pytest
 import cenote
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MODULES = ["cenote", "cenote._sliding", "cenote._adaptive", "cenote._global", "cenote._verbs", "cenote._torch_names"]
+MODULES = ["cenote", "cenote._sliding", "cenote._adaptive", "cenote._global", "cenote._verbs", "cenote._torch_names", "cenote._graph"]
 
 
 def run_python(code):
