@@ -266,18 +266,6 @@ nb::object borrowed(const void* data, const Dims& dims, Type type, nb::handle ow
   return array;
 }
 
-template <class T>
-nb::object adopted(std::vector<T> elements, const Dims& dims) {
-  auto* kept = new std::vector<T>(std::move(elements));
-  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  nb::object array = borrowed(kept->data(), dims, type_of<T>, owner);
-  PyArray_ENABLEFLAGS(reinterpret_cast<PyArrayObject*>(array.ptr()), NPY_ARRAY_WRITEABLE);
-  return array;
-}
-#define CENOTE_TYPE(name, type) template nb::object adopted<type>(std::vector<type>, const Dims&);
-CENOTE_MACHINE_SCALARS(CENOTE_TYPE)
-#undef CENOTE_TYPE
-
 void check_same_type(const Array& x, const Array& other, const Place& place, const char* x_name) {
   if (x.type == other.type) return;
   refuse(place, std::string("has dtype ") + name_of(other.type) + ", but " + x_name + " has " + name_of(x.type) +

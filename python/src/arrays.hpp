@@ -6,7 +6,6 @@
 
 #include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include "cenote/scalar.hpp"
 #include "cenote/view.hpp"
@@ -83,10 +82,6 @@ Array new_array(const Dims& dims, Type type, std::string_view caller);
 
 // A read-only numpy array of memory that `owner` keeps.
 nb::object borrowed(const void* data, const Dims& dims, Type type, nb::handle owner);
-
-// A numpy array of a vector's elements, which it takes over.
-template <class T>
-nb::object adopted(std::vector<T> elements, const Dims& dims);
 
 // TypeError unless both have one element type.
 void check_same_type(const Array& x, const Array& other, const Place& place, const char* x_name);

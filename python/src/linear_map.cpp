@@ -134,10 +134,7 @@ void bind_linear_map(nb::module_& m) {
           nb::sig("def winners(self) -> numpy.typing.NDArray[typing.Any]"))
       .def(
           "indices",
-          [](const LinearMap& self) {
-            Tensor<std::int64_t> flat = spec::flat_indices(self.geometry, winners_of(self, "indices"));
-            return adopted(std::move(flat).data(), self.geometry.out());
-          },
+          [](const LinearMap& self) { return indices_array(self.geometry, winners_of(self, "indices"), "indices"); },
           "The winning cell of each output as PyTorch numbers it: flat in the pooled axes, or -1.",
           nb::sig("def indices(self) -> numpy.typing.NDArray[numpy.int64]"))
       .def_prop_ro("bytes_kept", [](const LinearMap& self) { return self.derivative->bytes_kept(); })

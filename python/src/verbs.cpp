@@ -14,14 +14,6 @@ void with_result_names(std::string_view caller, F&& call) {
   with_names(caller, {{"y", "out"}, {"dy", "out"}, {"gx", "out"}}, call);
 }
 
-nb::object flat_indices(const Geometry& g, const Winners& winners) {
-  Tensor<std::int64_t> indices = [&] {
-    const Unlocked unlocked(g);
-    return spec::flat_indices(g, winners);
-  }();
-  return adopted(std::move(indices).data(), g.out());
-}
-
 nb::object forward_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out, const char* caller) {
   const Array x = read_array(x_object, {caller, "x"});
   const AnyOperator any = to_operator({op, "op", caller});
@@ -55,7 +47,7 @@ nb::object forward_and_indices_verb(nb::handle op, nb::handle windows, nb::handl
           const Unlocked unlocked(g);
           forward_with_winners<T>(each, g, from, to, winners, {}, caller);
         }
-        indices = flat_indices(g, winners);
+        indices = indices_array(g, winners, caller);
       } else {
         raise_kind({op, "op", caller}, "Max or Min where indices are asked for");
       }
@@ -145,6 +137,15 @@ void raise_unsupported(const char* op, const Place& place, Type type, bool deriv
                         (derivative ? std::string("derivatives are") : std::string(op) + " is") +
                         " defined for float64, float32, float16 and bfloat16")
                            .c_str());
+}
+
+nb::object indices_array(const Geometry& g, const Winners& winners, std::string_view caller, nb::handle out) {
+  const Array array = result_array(out, g.out(), Type::i64, caller);
+  spec::detail::check_shape(caller, "out", array.dims, g.out());
+  if (array.strides != row_major(array.dims)) throw nb::value_error("indices are written to contiguous arrays only");
+  const Unlocked unlocked(g);
+  flat_indices(g, winners, {static_cast<std::int64_t*>(array.data), static_cast<std::size_t>(volume(array.dims))});
+  return array.owner;
 }
 
 Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view caller) {

@@ -3,6 +3,7 @@
 
 #include "arguments.hpp"
 #include "arrays.hpp"
+#include "cenote/indices.hpp"
 #include "cenote/run.hpp"
 
 namespace cenote::python {
@@ -42,5 +43,9 @@ void dispatch(const AnyOperator& any, Type type, const Place& place, F&& use) {
 
 // The array that a result goes to: the caller's, or a new one.
 Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view caller);
+
+// Winners as PyTorch numbers them.
+nb::object indices_array(const Geometry& g, const Winners& winners, std::string_view caller,
+                         nb::handle out = nb::none());
 
 }  // namespace cenote::python

@@ -103,14 +103,13 @@ void bind_winners(nb::module_& m) {
                 "caller: str = 'pull_winners') -> numpy.typing.NDArray[typing.Any]"));
   m.def(
       "flat_indices",
-      [](nb::handle windows, nb::handle shape, nb::handle winners) {
+      [](nb::handle windows, nb::handle shape, nb::handle winners, nb::handle out) {
         const Kept kept = read_winners(windows, shape, winners, "flat_indices");
-        Tensor<std::int64_t> flat = spec::flat_indices(kept.geometry, kept.winners);
-        return adopted(std::move(flat).data(), kept.geometry.out());
+        return indices_array(kept.geometry, kept.winners, "flat_indices", out);
       },
-      "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(),
-      nb::sig(
-          "def flat_indices(geometry: object, shape: object, winners: object) -> numpy.typing.NDArray[typing.Any]"));
+      "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(), "out"_a = nb::none(),
+      nb::sig("def flat_indices(geometry: object, shape: object, winners: object, out: object = None) "
+              "-> numpy.typing.NDArray[numpy.int64]"));
 }
 
 }  // namespace cenote::python
