@@ -6,8 +6,8 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: run test setup setup-run setup-bench setup-fuzz build python python-stub test-gcc test-clang test-python wheel sanitize asan tsan format check-format tidy \
-        docs mutation fuzz bench bench-graphs golden cost clean help
+.PHONY: run test setup setup-run setup-bench setup-fuzz build python python-stub test-gcc test-clang test-python wheel \
+        sanitize asan tsan format check-format tidy docs mutation fuzz bench bench-graphs bench-python golden cost clean help
 
 run: setup-run  ## build the release preset and take the tour
 	cmake --preset release
@@ -111,6 +111,12 @@ bench-graphs: setup-bench build/bench-venv/installed  ## whole programs against 
 	cmake --preset release -DCENOTE_BENCH_ONEDNN=$(CURDIR)/build/bench-venv
 	cmake --build --preset release --target bench_graph
 	build/bench-venv/bin/python bench/graphs.py
+
+bench-python: setup-bench build/bench-venv/installed  ## what a call from Python costs, beside PyTorch's
+	cmake --preset release
+	build/bench-venv/bin/pip install --quiet --no-build-isolation --no-deps --force-reinstall -C build-dir=build/release \
+	  -C cmake.build-type=Release -C cmake.define.CENOTE_BUILD_PYTHON=ON .
+	build/bench-venv/bin/python bench/python_calls.py
 
 # XNNPACK comes inside executorch, whose other dependencies are not needed.
 build/bench-venv/installed: bench/requirements.txt
