@@ -54,7 +54,7 @@ constexpr std::string_view integers = "an integer or a sequence of integers, one
 // `one_is_all`: a sequence of one number stands for every axis, as it does in PyTorch.
 PerAxis per_axis(const Argument& argument, bool one_is_all, std::string_view expected = integers) {
   PyObject* p = argument.value.ptr();
-  if (is_integer(p)) return PerAxis(integer(p, argument));
+  if (is_integer(p)) return integer(p, argument);
   const nb::object list = items(p);
   if (!list.is_valid()) raise_kind(argument, expected);
   PerAxis out;
@@ -79,7 +79,7 @@ constexpr std::string_view pads =
 
 Pads to_pads(const Argument& argument) {
   PyObject* p = argument.value.ptr();
-  if (is_integer(p)) return Pads(integer(p, argument));
+  if (is_integer(p)) return integer(p, argument);
   if (PyUnicode_Check(p)) {
     if (PyUnicode_CompareWithASCIIString(p, "same") == 0) return same;
     if (PyUnicode_CompareWithASCIIString(p, "same_lower") == 0) return same_lower;
@@ -132,27 +132,27 @@ AnyOperator checked(const Op& op, std::string_view caller) {
   return op;
 }
 
-// PyTorch's None keeps an axis as it is.
-PerAxis torch_output(const Argument& argument) {
+// PyTorch's None keeps an axis as it is, which the library calls -1; a caller's own -1 is an error.
+TorchAdaptive torch_output(int axes, const Argument& argument) {
   constexpr std::string_view expected = "an integer, None, or a sequence of them, one per pooled axis";
-  PyObject* p = argument.value.ptr();
-  if (argument.value.is_none()) return PerAxis(same_size);
-  const auto size = [&](PyObject* entry) {
-    if (entry == Py_None) return same_size;
-    if (!is_integer(entry)) raise_kind(argument, expected);
-    const Index out = integer(entry, argument);
-    return out == same_size ? Index{-2} : out;  // -1 is no legal size, and no way to say None
+  TorchAdaptive out{axes, {}, {}};
+  const auto take = [&](PyObject* entry) {
+    if (entry != Py_None && !is_integer(entry)) raise_kind(argument, expected);
+    const Index size = entry == Py_None ? same_size : integer(entry, argument);
+    if (entry != Py_None && size == same_size && !out.refused) out.refused = out.output.entries.rank;
+    if (out.output.entries.rank == max_rank)
+      raise({Rule::rank_limit, argument.name, -1, max_rank + 1, max_rank}, argument.caller);
+    out.output.entries.push_back(size);
   };
-  if (is_integer(p)) return PerAxis(size(p));
-  const nb::object list = items(p);
-  if (!list.is_valid()) raise_kind(argument, expected);
-  PerAxis out;
-  for (Py_ssize_t i = 0; i < count(list); ++i) {
-    if (out.entries.rank == max_rank)
-      raise({Rule::rank_limit, argument.name, -1, count(list), max_rank}, argument.caller);
-    out.entries.push_back(size(item(list, i)));
+  PyObject* p = argument.value.ptr();
+  if (p == Py_None || is_integer(p)) {
+    take(p);
+  } else {
+    const nb::object list = items(p);
+    if (!list.is_valid()) raise_kind(argument, expected);
+    for (Py_ssize_t i = 0; i < count(list); ++i) take(item(list, i));
   }
-  if (out.entries.rank == 1) out.every = true;
+  out.output.every = out.output.entries.rank == 1;
   return out;
 }
 
@@ -328,6 +328,10 @@ Geometry resolve_any(const AnyWindows& windows, const Dims& in, std::string_view
             return detail::torch_sliding(caller, in, w.axes, w.kernel, w.stride, w.padding, w.dilation, w.ceil_mode);
           });
         } else if constexpr (std::is_same_v<W, TorchAdaptive>) {
+          const Dims axes = detail::torch_axes(caller, in, w.axes);
+          if (w.refused && *w.refused < axes.rank)
+            detail::raise_unresolved(
+                {Rule::output_positive, "output_size", static_cast<int>(axes[*w.refused]), same_size}, caller, in);
           return with_names(caller, {{"output", "output_size"}},
                             [&] { return detail::torch_adaptive(caller, in, w.axes, w.output); });
         } else {
@@ -355,8 +359,7 @@ Geometry to_geometry(const Argument& argument, const Dims& in) {
                          optional_per_axis({arg(3), "stride", caller}), per_axis({arg(4), "padding", caller}, true),
                          per_axis({arg(5), "dilation", caller}, true), to_bool({arg(6), "ceil_mode", caller})},
             in, caller);
-      case torch_adaptive_tag:
-        return resolve_any(TorchAdaptive{axes(), torch_output({arg(2), "output_size", caller})}, in, caller);
+      case torch_adaptive_tag: return resolve_any(torch_output(axes(), {arg(2), "output_size", caller}), in, caller);
       default: break;
     }
   }

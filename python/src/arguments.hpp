@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -32,6 +33,7 @@ struct TorchSliding {
 struct TorchAdaptive {
   int axes;
   PerAxis output;
+  std::optional<int> refused;  // an entry that is no size
 };
 
 // Any windows, with or without a shape. The classes Sliding, Adaptive, Global and Geometry of the module inherit it.

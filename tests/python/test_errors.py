@@ -68,7 +68,7 @@ TABLE = [
     (lambda: cenote.max_pool2d(X[0], 2), ValueError, "max_pool2d: input has 2 axes; expected 3 (unbatched) or one more (batched)"),
     (lambda: cenote.max_pool2d(X, 0), ValueError, "max_pool2d: kernel_size is 0 on axis 1"),
     (lambda: cenote.avg_pool3d(X[None], (9, 1, 1)), ValueError, "avg_pool3d: kernel_size spans 9 cells on axis 1"),
-    (lambda: cenote.adaptive_avg_pool2d(X, (2, -1)), ValueError, "adaptive_avg_pool2d: output_size is -2 on axis 2"),
+    (lambda: cenote.adaptive_avg_pool2d(X, (2, -1)), ValueError, "adaptive_avg_pool2d: output_size is -1 on axis 2; it must be at least 1"),
     # geometry: kinds
     (lambda: cenote.max_pool(X, (2.0, 2)), TypeError, "max_pool: kernel is (2.0, 2); it must be an integer or a sequence of integers"),
     (lambda: cenote.max_pool(X, "2x2"), TypeError, "max_pool: kernel is '2x2'; it must be an integer or a sequence"),
