@@ -6,15 +6,15 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: run test setup setup-run setup-bench setup-fuzz build test-gcc test-clang sanitize asan tsan format check-format tidy \
-        docs mutation fuzz bench bench-graphs golden cost clean help
+.PHONY: run test setup setup-run setup-bench setup-fuzz build python python-stub test-gcc test-clang test-python wheel \
+        sanitize asan tsan format check-format tidy docs mutation fuzz bench bench-graphs bench-python golden cost clean help
 
 run: setup-run  ## build the release preset and take the tour
 	cmake --preset release
 	cmake --build --preset release --target tour
 	build/release/examples/tour
 
-test: setup check-format test-gcc sanitize tidy docs mutation  ## every check
+test: setup check-format test-gcc test-python sanitize tidy docs mutation  ## every check
 	@echo "make test: every check passed"
 
 setup-run:
@@ -40,6 +40,28 @@ test-clang:  ## clang++, optimised: the same, without what does not depend on th
 	cmake --preset dev-clang
 	cmake --build --preset dev-clang
 	ctest --preset dev-clang
+
+# pip builds in the tree of the dev preset, whose library it finds there: a real wheel, and nothing is compiled twice.
+python: build/python-venv/installed  ## the Python package, into build/python-venv
+	cmake --preset dev
+	build/python-venv/bin/pip install --quiet --no-build-isolation --no-deps --force-reinstall -C build-dir=build/dev \
+	  -C cmake.build-type=RelWithDebInfo -C cmake.define.CENOTE_BUILD_PYTHON=ON .
+
+test-python: setup python  ## the Python package, against PyTorch and JAX
+	build/python-venv/bin/python -m pytest -q tests/python
+
+python-stub: python  ## write python/cenote/_core.pyi again
+	build/python-venv/bin/python -m nanobind.stubgen -q -m cenote._core -o python/cenote/_core.pyi
+
+build/python-venv/installed: tests/python/requirements.txt
+	python3 -m venv build/python-venv
+	build/python-venv/bin/pip install --quiet --only-binary :all: -r tests/python/requirements.txt
+	touch $@
+
+wheel: setup  ## a wheel and an sdist for this machine's Python, optimised, into build/wheel
+	python3 -m venv build/wheel-venv
+	build/wheel-venv/bin/pip install --quiet build
+	build/wheel-venv/bin/python -m build --outdir build/wheel .
 
 sanitize: asan tsan  ## address and undefined-behaviour (clang++) and thread sanitizers
 
@@ -89,6 +111,12 @@ bench-graphs: setup-bench build/bench-venv/installed  ## whole programs against 
 	cmake --preset release -DCENOTE_BENCH_ONEDNN=$(CURDIR)/build/bench-venv
 	cmake --build --preset release --target bench_graph
 	build/bench-venv/bin/python bench/graphs.py
+
+bench-python: setup-bench build/bench-venv/installed  ## what a call from Python costs, beside PyTorch's
+	cmake --preset release
+	build/bench-venv/bin/pip install --quiet --no-build-isolation --no-deps --force-reinstall -C build-dir=build/release \
+	  -C cmake.build-type=Release -C cmake.define.CENOTE_BUILD_PYTHON=ON .
+	build/bench-venv/bin/python bench/python_calls.py
 
 # XNNPACK comes inside executorch, whose other dependencies are not needed.
 build/bench-venv/installed: bench/requirements.txt

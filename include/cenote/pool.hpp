@@ -12,6 +12,7 @@
 // The last argument of each is the operator with its options: max_pool(x, windows, {.ties = Ties::split}).
 #pragma once
 
+#include "cenote/indices.hpp"
 #include "cenote/pad.hpp"
 #include "cenote/run.hpp"
 #include "cenote/static.hpp"
@@ -58,7 +59,7 @@ ValuesAndIndices<T> pooled_with_indices(std::string_view name, const Op& op, con
                                         const View<const T>& x) {
   Tensor<T> y(g.out(), T(Index{0}), name);
   const Winners won = forward_with_winners<T>(op, g, x, y.view(), {}, name);
-  return {std::move(y), spec::flat_indices(g, won)};
+  return {std::move(y), flat_indices(g, won)};
 }
 
 }  // namespace detail

@@ -23,6 +23,7 @@
 #include "cenote/graph/wiring.hpp"
 #include "cenote/graph/workspace.hpp"
 #include "cenote/half.hpp"
+#include "cenote/indices.hpp"
 #include "cenote/interval.hpp"
 #include "cenote/linearize.hpp"
 #include "cenote/ops.hpp"

@@ -1,0 +1,92 @@
+// Python's arrays as views of the library: numpy arrays, anything with DLPack or a buffer, and new numpy arrays for
+// results. Nothing is ever copied here, and nothing here knows what pooling is.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string_view>
+#include <type_traits>
+
+#include "cenote/scalar.hpp"
+#include "cenote/view.hpp"
+
+namespace cenote::python {
+
+namespace nb = nanobind;
+
+// The element types, in the order of the library's one list.
+enum class Type : std::uint8_t {
+#define CENOTE_TYPE(name, type) name,
+  CENOTE_MACHINE_SCALARS(CENOTE_TYPE)
+#undef CENOTE_TYPE
+};
+inline constexpr int types = 0
+#define CENOTE_TYPE(name, type) +1
+    CENOTE_MACHINE_SCALARS(CENOTE_TYPE)
+#undef CENOTE_TYPE
+    ;
+
+template <class T>
+inline constexpr Type type_of{};
+#define CENOTE_TYPE(name, type) \
+  template <>                   \
+  inline constexpr Type type_of<type> = Type::name;
+CENOTE_MACHINE_SCALARS(CENOTE_TYPE)
+#undef CENOTE_TYPE
+
+// numpy's name: "float32".
+const char* name_of(Type type);
+
+// Calls use(std::type_identity<T>{}) for the scalar T of `type`.
+template <class F>
+decltype(auto) with_scalar(Type type, F&& use) {
+  switch (type) {
+#define CENOTE_TYPE(name, type) \
+  case Type::name: return use(std::type_identity<type>{});
+    CENOTE_MACHINE_SCALARS(CENOTE_TYPE)
+#undef CENOTE_TYPE
+  }
+  __builtin_unreachable();
+}
+
+// Where in a call an array stands, for messages: "max_pool: x is ...".
+struct Place {
+  std::string_view caller;
+  const char* argument;
+};
+
+// Somebody's memory. `owner` keeps it alive; of results it is the numpy array.
+struct Array {
+  void* data = nullptr;
+  Dims dims, strides;  // strides in elements
+  Type type{};
+  nb::object owner;
+
+  template <class T>
+  [[nodiscard]] View<const T> read() const {
+    return {static_cast<const T*>(data), dims, strides};
+  }
+  template <class T>
+  [[nodiscard]] View<T> write() const {
+    return {static_cast<T*>(data), dims, strides};
+  }
+};
+
+// Both accept numpy arrays, objects with __dlpack__, objects with a buffer, and (address, shape, strides, type) tuples
+// with strides in elements, which cost the least. TypeError says what is wrong with anything else.
+Array read_array(nb::handle object, const Place& place);
+Array write_array(nb::handle object, const Place& place);
+
+// A new row-major numpy array, not initialised.
+Array new_array(const Dims& dims, Type type, std::string_view caller);
+
+// A read-only numpy array of memory that `owner` keeps.
+nb::object borrowed(const void* data, const Dims& dims, Type type, nb::handle owner);
+
+// TypeError unless both have one element type.
+void check_same_type(const Array& x, const Array& other, const Place& place, const char* x_name);
+
+// numpy's C interface; before anything else of this header.
+void start_numpy();
+
+}  // namespace cenote::python

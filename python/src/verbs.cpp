@@ -1,0 +1,189 @@
+// forward, jvp and vjp on Python's arrays.
+#include "verbs.hpp"
+
+#include "bind.hpp"
+
+namespace cenote::python {
+namespace {
+
+using namespace nb::literals;
+
+// In messages, a result that the caller gave has the name it has in Python.
+template <class F>
+void with_result_names(std::string_view caller, F&& call) {
+  with_names(caller, {{"y", "out"}, {"dy", "out"}, {"gx", "out"}}, call);
+}
+
+nb::object forward_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out, const char* caller) {
+  const Array x = read_array(x_object, {caller, "x"});
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
+  const Array y = result_array(out, g.out(), x.type, caller);
+  with_result_names(caller, [&] {
+    dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+      const View<const T> from = x.read<T>();
+      const View<T> to = y.write<T>();
+      const Unlocked unlocked(g);
+      forward<T>(each, g, from, to, {}, caller);
+    });
+  });
+  return y.owner;
+}
+
+nb::object forward_and_indices_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out,
+                                    const char* caller) {
+  const Array x = read_array(x_object, {caller, "x"});
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
+  const Array y = result_array(out, g.out(), x.type, caller);
+  nb::object indices;
+  with_result_names(caller, [&] {
+    dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+      if constexpr (Selecting<Op>) {
+        const View<const T> from = x.read<T>();
+        const View<T> to = y.write<T>();
+        Winners winners(g);
+        {
+          const Unlocked unlocked(g);
+          forward_with_winners<T>(each, g, from, to, winners, {}, caller);
+        }
+        indices = indices_array(g, winners, caller);
+      } else {
+        raise_kind({op, "op", caller}, "Max or Min where indices are asked for");
+      }
+    });
+  });
+  return nb::make_tuple(y.owner, indices);
+}
+
+bool is_linear(const AnyOperator& op) {
+  return std::visit([]<class Op>(const Op&) { return Op::linear; }, op);
+}
+
+// The shape of x, where x is given by its shape alone: a tuple or a list of integers.
+bool is_shape(nb::handle x) {
+  if (!PyTuple_Check(x.ptr()) && !PyList_Check(x.ptr())) return false;
+  for (nb::handle entry : x)
+    if (!PyIndex_Check(entry.ptr())) return false;
+  return true;
+}
+
+// x of a derivative, and what else of its shape and type is known from `other`.
+struct Point {
+  Array x;
+  bool known;  // its elements are there
+};
+Point read_point(nb::handle object, const AnyOperator& op, const Array& other, const Place& other_place) {
+  const Place place{other_place.caller, "x"};
+  if (is_shape(object) && is_linear(op)) {
+    Array x;
+    x.dims = to_dims({object, "x", place.caller});
+    x.type = other.type;
+    return {x, false};
+  }
+  Point point{read_array(object, place), true};
+  check_same_type(point.x, other, other_place, "x");
+  return point;
+}
+
+nb::object jvp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle dx_object, nb::handle out,
+                    const char* caller) {
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Array dx = read_array(dx_object, {caller, "dx"});
+  const Point point = read_point(x_object, any, dx, {caller, "dx"});
+  const Geometry g = to_geometry({windows, "geometry", caller}, point.x.dims);
+  const Array dy = result_array(out, g.out(), dx.type, caller);
+  with_result_names(caller, [&] {
+    dispatch<true>(any, dx.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+      const View<const T> tangent = dx.read<T>();
+      const View<T> to = dy.write<T>();
+      spec::detail::check_shape(caller, "dx", tangent.dims(), g.in());
+      const View<const T> at = point.known ? point.x.read<T>() : tangent;  // which a linear operator does not read (A6)
+      const Unlocked unlocked(g);
+      jvp<T>(each, g, at, tangent, to, {}, caller);
+    });
+  });
+  return dy.owner;
+}
+
+nb::object vjp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle gy_object, nb::handle out,
+                    const char* caller) {
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Array gy = read_array(gy_object, {caller, "gy"});
+  const Point point = read_point(x_object, any, gy, {caller, "gy"});
+  const Geometry g = to_geometry({windows, "geometry", caller}, point.x.dims);
+  const Array gx = result_array(out, g.in(), gy.type, caller);
+  with_result_names(caller, [&] {
+    dispatch<true>(any, gy.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+      const View<const T> gradient = gy.read<T>();
+      const View<T> to = gx.write<T>();
+      if constexpr (Op::linear) {
+        const Unlocked unlocked(g);
+        vjp<T>(each, g, gradient, to, {}, caller);
+      } else {
+        const View<const T> at = point.x.read<T>();
+        const Unlocked unlocked(g);
+        vjp<T>(each, g, at, gradient, to, {}, caller);
+      }
+    });
+  });
+  return gx.owner;
+}
+
+}  // namespace
+
+void raise_unsupported(const char* op, const Place& place, Type type, bool derivative) {
+  throw nb::type_error((std::string(place.caller) + ": " + place.argument + " has dtype " + name_of(type) + "; " +
+                        (derivative ? std::string("derivatives are") : std::string(op) + " is") +
+                        " defined for float64, float32, float16 and bfloat16")
+                           .c_str());
+}
+
+nb::object indices_array(const Geometry& g, const Winners& winners, std::string_view caller, nb::handle out) {
+  const Array array = result_array(out, g.out(), Type::i64, caller);
+  spec::detail::check_shape(caller, "out", array.dims, g.out());
+  if (array.strides != row_major(array.dims)) throw nb::value_error("indices are written to contiguous arrays only");
+  const Unlocked unlocked(g);
+  flat_indices(g, winners, {static_cast<std::int64_t*>(array.data), static_cast<std::size_t>(volume(array.dims))});
+  return array.owner;
+}
+
+Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view caller) {
+  if (out.is_none()) return new_array(dims, type, caller);
+  Array array = write_array(out, {caller, "out"});
+  Array like;
+  like.type = type;
+  check_same_type(like, array, {caller, "out"}, "x");
+  array.owner = nb::borrow(out);
+  return array;
+}
+
+void bind_verbs(nb::module_& m) {
+  m.def("forward", &forward_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(), "out"_a = nb::none(),
+        "caller"_a = "forward",
+        nb::sig("def forward(op: object, geometry: object, x: object, out: object = None, caller: str = 'forward') "
+                "-> numpy.typing.NDArray[typing.Any]"));
+  m.def("forward_and_indices", &forward_and_indices_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(),
+        "out"_a = nb::none(), "caller"_a = "forward_and_indices",
+        nb::sig("def forward_and_indices(op: object, geometry: object, x: object, out: object = None, "
+                "caller: str = 'forward_and_indices') "
+                "-> tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[numpy.int64]]"));
+  m.def("jvp", &jvp_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(), "dx"_a.none(), "out"_a = nb::none(),
+        "caller"_a = "jvp",
+        nb::sig("def jvp(op: object, geometry: object, x: object, dx: object, out: object = None, caller: str = 'jvp') "
+                "-> numpy.typing.NDArray[typing.Any]"));
+  m.def("vjp", &vjp_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(), "gy"_a.none(), "out"_a = nb::none(),
+        "caller"_a = "vjp",
+        nb::sig("def vjp(op: object, geometry: object, x: object, gy: object, out: object = None, caller: str = 'vjp') "
+                "-> numpy.typing.NDArray[typing.Any]"));
+  m.def(
+      "type_numbers",
+      [] {
+        nb::dict numbers;
+        for (int i = 0; i < types; ++i) numbers[name_of(static_cast<Type>(i))] = i;
+        return numbers;
+      },
+      nb::sig("def type_numbers() -> dict[str, int]"), "How (address, shape, strides, type) tuples name their types.");
+}
+
+}  // namespace cenote::python

@@ -1,0 +1,51 @@
+// What the verbs of the module share: the inputs of a call, and computing without Python's lock.
+#pragma once
+
+#include "arguments.hpp"
+#include "arrays.hpp"
+#include "cenote/indices.hpp"
+#include "cenote/run.hpp"
+
+namespace cenote::python {
+
+// Lets other Python threads run while a call computes. Calls of a few microseconds keep the lock: handing it over
+// would cost them more than they take.
+class Unlocked {
+ public:
+  explicit Unlocked(const Geometry& g) : state_(volume(g.in()) > small ? PyEval_SaveThread() : nullptr) {}
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+  ~Unlocked() {
+    if (state_ != nullptr) PyEval_RestoreThread(state_);
+  }
+
+ private:
+  static constexpr Index small = 4096;  // cells
+  PyThreadState* state_;
+};
+
+// Calls use(op, std::type_identity<T>{}) with the operator and the scalar of a call; TypeError where the operator has
+// no value (or, for derivatives, no derivative) on that scalar.
+[[noreturn]] void raise_unsupported(const char* op, const Place& place, Type type, bool derivative);
+template <bool derivative, class F>
+void dispatch(const AnyOperator& any, Type type, const Place& place, F&& use) {
+  std::visit(
+      [&]<class Op>(const Op& op) {
+        with_scalar(type, [&]<class T>(std::type_identity<T> scalar) {
+          if constexpr (derivative ? DifferentiableOn<Op, T> : OperatorOn<Op, T>)
+            use(op, scalar);
+          else
+            raise_unsupported(Op::name, place, type, derivative);
+        });
+      },
+      any);
+}
+
+// The array that a result goes to: the caller's, or a new one.
+Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view caller);
+
+// Winners as PyTorch numbers them.
+nb::object indices_array(const Geometry& g, const Winners& winners, std::string_view caller,
+                         nb::handle out = nb::none());
+
+}  // namespace cenote::python

@@ -1,0 +1,115 @@
+// Winners in arrays of the caller's, for frameworks that keep them between forward and backward themselves.
+#include <cstring>
+
+#include "bind.hpp"
+#include "verbs.hpp"
+
+namespace cenote::python {
+namespace {
+
+using namespace nb::literals;
+
+// Winners travel as bytes: bytes_each * outputs of them.
+void check_bytes(const Array& array, const Winners& winners, const Place& place) {
+  const auto expected = static_cast<Index>(winners.bytes().size());
+  if (array.type != Type::u8 || array.strides != row_major(array.dims))
+    throw nb::type_error((std::string(place.caller) + ": " + place.argument + " must be contiguous bytes").c_str());
+  if (volume(array.dims) != expected)
+    raise({Rule::element_count, place.argument, -1, volume(array.dims), expected}, place.caller);
+}
+
+void forward_with_winners_into(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out,
+                               nb::handle winners_object, const char* caller) {
+  const Array x = read_array(x_object, {caller, "x"});
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
+  const Array y = result_array(out, g.out(), x.type, caller);
+  const Array bytes = write_array(winners_object, {caller, "winners"});
+  Winners winners(g);
+  check_bytes(bytes, winners, {caller, "winners"});
+  dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+    if constexpr (Selecting<Op>) {
+      const View<const T> from = x.read<T>();
+      const View<T> to = y.write<T>();
+      const Unlocked unlocked(g);
+      forward_with_winners<T>(each, g, from, to, winners, {}, caller);
+      std::memcpy(bytes.data, winners.bytes().data(), winners.bytes().size());
+    } else {
+      throw nb::type_error("only Max and Min have winners");
+    }
+  });
+}
+
+struct Kept {
+  Geometry geometry;
+  Winners winners;
+};
+Kept read_winners(nb::handle windows, nb::handle shape, nb::handle object, const char* caller) {
+  const Geometry g = to_geometry({windows, "geometry", caller}, to_dims({shape, "shape", caller}));
+  const Array bytes = read_array(object, {caller, "winners"});
+  Kept kept{g, Winners(g)};
+  check_bytes(bytes, kept.winners, {caller, "winners"});
+  std::memcpy(kept.winners.bytes().data(), bytes.data, kept.winners.bytes().size());
+  return kept;
+}
+
+template <bool pull>
+nb::object apply(nb::handle windows, nb::handle shape, nb::handle winners, nb::handle from_object, nb::handle out,
+                 const char* caller) {
+  const char* name = pull ? "gy" : "dx";
+  const Kept kept = read_winners(windows, shape, winners, caller);
+  const Geometry& g = kept.geometry;
+  const Array from = read_array(from_object, {caller, name});
+  const Array to = result_array(out, pull ? g.in() : g.out(), from.type, caller);
+  spec::detail::check_shape(caller, name, from.dims, pull ? g.out() : g.in());
+  spec::detail::check_shape(caller, "out", to.dims, pull ? g.in() : g.out());
+  with_scalar(from.type, [&]<class T>(std::type_identity<T>) {
+    if constexpr (Field<T>) {
+      spec::detail::check_output(caller, "out", to.write<T>(), from.read<T>());
+      const Unlocked unlocked(g);
+      if constexpr (pull)
+        compiled::pull<T>(g, kept.winners, from.read<T>(), to.write<T>(), {});
+      else
+        compiled::push<T>(g, kept.winners, from.read<T>(), to.write<T>(), {});
+    } else {
+      raise_unsupported("max", {caller, name}, from.type, true);
+    }
+  });
+  return to.owner;
+}
+
+}  // namespace
+
+void bind_winners(nb::module_& m) {
+  m.def(
+      "winner_bytes",
+      [](nb::handle windows, nb::handle shape) {
+        return Winners(to_geometry({windows, "geometry", "winner_bytes"}, to_dims({shape, "shape", "winner_bytes"})))
+            .bytes_each();
+      },
+      "geometry"_a.none(), "shape"_a.none(), nb::sig("def winner_bytes(geometry: object, shape: object) -> int"),
+      "How many bytes the winner of one output takes.");
+  m.def("forward_with_winners", &forward_with_winners_into, "op"_a.none(), "geometry"_a.none(), "x"_a.none(),
+        "out"_a.none(), "winners"_a.none(), "caller"_a = "forward_with_winners",
+        nb::sig("def forward_with_winners(op: object, geometry: object, x: object, out: object, winners: object, "
+                "caller: str = 'forward_with_winners') -> None"));
+  m.def("push_winners", &apply<false>, "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(), "dx"_a.none(),
+        "out"_a = nb::none(), "caller"_a = "push_winners",
+        nb::sig("def push_winners(geometry: object, shape: object, winners: object, dx: object, out: object = None, "
+                "caller: str = 'push_winners') -> numpy.typing.NDArray[typing.Any]"));
+  m.def("pull_winners", &apply<true>, "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(), "gy"_a.none(),
+        "out"_a = nb::none(), "caller"_a = "pull_winners",
+        nb::sig("def pull_winners(geometry: object, shape: object, winners: object, gy: object, out: object = None, "
+                "caller: str = 'pull_winners') -> numpy.typing.NDArray[typing.Any]"));
+  m.def(
+      "flat_indices",
+      [](nb::handle windows, nb::handle shape, nb::handle winners, nb::handle out) {
+        const Kept kept = read_winners(windows, shape, winners, "flat_indices");
+        return indices_array(kept.geometry, kept.winners, "flat_indices", out);
+      },
+      "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(), "out"_a = nb::none(),
+      nb::sig("def flat_indices(geometry: object, shape: object, winners: object, out: object = None) "
+              "-> numpy.typing.NDArray[numpy.int64]"));
+}
+
+}  // namespace cenote::python
