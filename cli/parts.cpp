@@ -8,8 +8,6 @@ namespace cenote::cli {
 
 namespace {
 
-int axis_at(const Geometry& g, int level, bool fortran) { return fortran ? g.rank() - 1 - level : level; }
-
 // The cells between the first and the last tap of outputs [begin, end), inside the input, and the padding around them.
 struct Span {
   Index begin = 0, size = 0;
@@ -17,6 +15,7 @@ struct Span {
 };
 
 Span span_of(const Axis& axis, Index begin, Index end) {
+  if (begin == 0 && end == axis.out) return {0, axis.in, axis.padding};
   switch (axis.kind) {
     case Axis::Kind::identity: return {begin, end - begin, {}};
     case Axis::Kind::adaptive: {
@@ -29,7 +28,9 @@ Span span_of(const Axis& axis, Index begin, Index end) {
   const Index last = (end - 1) * axis.stride - axis.padding.low + (axis.kernel - 1) * axis.dilation;
   const Index from = std::max<Index>(first, 0);
   const Index to = std::min(axis.in, last + 1);
-  const Index padded_to = std::min(last + 1, axis.in + axis.padding.high);  // taps of the overhang do not exist
+  // The last part keeps all padding behind it, so that ceil rounding drops the window that it dropped before (G3).
+  const Index padded = axis.in + axis.padding.high;
+  const Index padded_to = end == axis.out && last >= axis.in ? padded : std::min(last + 1, padded);
   return {from, to - from, {from - first, std::max<Index>(padded_to - to, 0)}};
 }
 

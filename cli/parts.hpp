@@ -34,6 +34,9 @@ struct CutOptions {
   bool in_order = false;  // input comes once, in storage order: axes before `axis` may not be pooled
 };
 
+// The axis at a position of the storage order, outermost first.
+inline int axis_at(const Geometry& g, int level, bool fortran) { return fortran ? g.rank() - 1 - level : level; }
+
 Cut choose_cut(const Geometry& g, const CutOptions& options);
 
 // All parts, in the storage order of their outputs.

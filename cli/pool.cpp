@@ -49,7 +49,7 @@ int pool(const PoolArguments& a) {
   {
     Progress progress(!a.run.quiet, header.elements() * size_of(header.type));
     times = pool_stream(*source, op, g, *sink,
-                        {.input = a.input,
+                        {.input = a.input == "-" ? "standard input" : a.input,
                          .computed = computed,
                          .stored = stored,
                          .memory = a.run.memory,

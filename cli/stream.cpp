@@ -72,9 +72,19 @@ class PartInput {
       used_to_ = (offset + reach) * size_of(header.type);
       return {all + from, strides};
     }
+    // Rows are read whole, also where windows do not reach their ends.
     const auto [first, count, row] = rows_of(g, part, cut, header.fortran);
     slide_to(first, count, row);
-    return {buffer_.get(), strides_of(part.in_size, header.fortran)};
+    Dims held = g.in();
+    for (int l = 0; l <= cut.level && l < g.rank(); ++l)
+      held[axis_at(g, l, header.fortran)] = l < cut.level ? 1 : count;
+    const Dims strides = strides_of(held, header.fortran);
+    Index offset = 0;
+    for (int l = cut.level + 1; l < g.rank(); ++l) {
+      const int a = axis_at(g, l, header.fortran);
+      offset += part.in_begin[a] * strides[a];
+    }
+    return {buffer_.get() + offset * size_of(computed_), strides};
   }
 
   [[nodiscard]] const std::byte* direct() const {
@@ -94,7 +104,7 @@ class PartInput {
   static Rows rows_of(const Geometry& g, const Part& part, const Cut& cut, bool fortran) {
     Rows out{0, 1, 1};
     for (int l = 0; l < g.rank(); ++l) {
-      const int a = fortran ? g.rank() - 1 - l : l;
+      const int a = axis_at(g, l, fortran);
       if (l <= cut.level) out.first = out.first * g.axis(a).in + part.in_begin[a];
       if (l == cut.level) out.count = part.in_size[a];
       if (l > cut.level) out.row *= g.axis(a).in;
@@ -195,7 +205,7 @@ StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pool
   const Cut cut = choose_cut(g, how);
   // What is mapped is the system's to keep or to drop; what is read must be held.
   if (!direct && cut.bytes > how.memory)
-    throw FileError(options.input + ": the windows of one output row take " + bytes_in_words(cut.bytes) +
+    throw FileError(options.input + ": the windows of one row of outputs take " + bytes_in_words(cut.bytes) +
                     ", and --memory " + bytes_in_words(options.memory) + " leaves " + bytes_in_words(how.memory) +
                     " for them");
 

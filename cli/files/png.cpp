@@ -100,7 +100,7 @@ class PngSource final : public Source {
     // Before libpng makes its buffers: a row may be announced as 16 GB long.
     const auto rows = static_cast<Index>(png_get_image_height(png, info));
     const Index widest = static_cast<Index>(png_get_image_width(png, info)) * 8;
-    check_memory(file_->name(), "a row of this PNG", 4 * widest, options.memory);
+    check_memory(file_->name(), "reading rows of this PNG", 4 * widest, options.memory);
     if (passes_ > 1)
       check_memory(file_->name(), "an interlaced PNG, which is read as a whole,", rows * widest, options.memory);
     png_.guarded([&] { png_read_update_info(png, info); });
