@@ -74,7 +74,7 @@ struct CheckArguments {
 struct BenchArguments {
   RunArguments run;
   std::string svg;
-  bool json = false;
+  bool json = false, quick = false;
 };
 
 struct TourArguments {

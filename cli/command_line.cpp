@@ -143,6 +143,7 @@ void add_bench(CLI::App& app, BenchArguments& to) {
   text(app, "--svg", to.svg, "FILE", "draw the roofline into this file as well")->group("Results");
   flag(app, "--json", to.json, "numbers for programs instead of a table")->group("Results");
   add_run(app, to.run);
+  flag(app, "--quick", to.quick, "small arrays, once: to see that it works")->group("Running");
   app.footer("  cenote bench --svg roofline.svg\n  cenote bench --json --threads 1");
 }
 

@@ -28,6 +28,12 @@ int main(int argc, char** argv) {
       return line.app.exit(wanted);
     } catch (const CLI::ParseError& error) {
       const auto chosen = line.app.get_subcommands();
+      if (chosen.empty() && argc > 1 && argv[1][0] != '-') {
+        std::string names;
+        for (const CLI::App* command : line.app.get_subcommands([](const CLI::App*) { return true; }))
+          names += (names.empty() ? "" : ", ") + command->get_name();
+        return fail(usage_error, "the command is '" + std::string(argv[1]) + "'; legal are " + names);
+      }
       const std::string of = chosen.empty() ? "" : " " + chosen.front()->get_name();
       return fail(usage_error, std::string(error.what()) + " (see cenote" + of + " --help)");
     }

@@ -37,8 +37,8 @@ struct Picture {
   bool has_padding = false, has_overhang = false, has_winner = false;
 };
 
-// At most three digits: they have to fit in cells.
-std::string short_number(double x);
+// Few digits: they have to fit in cells.
+std::string short_number(double x, int digits = 3);
 
 std::string as_text(const Picture& picture, bool colour);
 std::string as_svg(const Picture& picture);

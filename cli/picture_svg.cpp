@@ -26,12 +26,12 @@ std::string fill_of(const Cell& cell, bool weights, double largest) {
   return cell.tap && !weights ? "#cfe8ef" : "#ffffff";
 }
 
-void draw(Svg& svg, const Slice& slice, bool weights, double x, double y) {
-  double largest = 0;
-  for (const Cell& cell : slice.cells) largest = std::max(largest, std::abs(cell.weight.value_or(0)));
-  svg.text(x, y - 24,
-           (weights ? "a gradient of 1 flows back" : "input") + (slice.title.empty() ? "" : ", " + slice.title), 14,
-           "start", "#333");
+std::string title_of(const Slice& slice, bool weights) {
+  return (weights ? "a gradient of 1 flows back" : "input") + (slice.title.empty() ? "" : ", " + slice.title);
+}
+
+void draw(Svg& svg, const Slice& slice, bool weights, double largest, double x, double y) {
+  svg.text(x, y - 24, title_of(slice, weights), 14, "start", "#333");
   for (Index c = 0; c < slice.columns; ++c)
     svg.text(x + (static_cast<double>(c) + 0.5) * cell_size, y - 6, std::to_string(slice.first_column + c), 10,
              "middle", "#888");
@@ -46,7 +46,10 @@ void draw(Svg& svg, const Slice& slice, bool weights, double x, double y) {
       svg.box(left, top, cell_size, cell_size, fill_of(cell, weights, largest), dashed ? "#c9b27a" : "#b9c0c7", 1,
               dashed);
       const auto& number = weights ? cell.weight : cell.value;
-      if (number) svg.text(left + cell_size / 2, top + cell_size / 2 + 4, short_number(*number), 12, "middle", "#222");
+      const bool dark = weights && number && std::abs(*number) > 0.6 * largest;
+      if (number)
+        svg.text(left + cell_size / 2, top + cell_size / 2 + 4, short_number(*number, weights ? 2 : 3), 12, "middle",
+                 dark ? "#fff" : "#222");
     }
   }
   for (Index r = 0; r < slice.rows; ++r)  // above the thin lines
@@ -64,9 +67,13 @@ std::string as_svg(const Picture& picture) {
   double height = margin + static_cast<double>(picture.before.size()) * line_height;
   for (const std::string& line : picture.before)
     width = std::max(width, 2 * margin + 7.4 * static_cast<double>(line.size()));
+  double largest = 0;
   for (const Slice& slice : picture.slices) {
+    for (const Cell& cell : slice.cells) largest = std::max(largest, std::abs(cell.weight.value_or(0)));
     const double one = static_cast<double>(slice.columns) * cell_size;
     width = std::max(width, 2 * margin + 30 + one * (picture.weights ? 2 : 1) + (picture.weights ? gap : 0));
+    const double title = 7.6 * static_cast<double>(title_of(slice, picture.weights).size());
+    width = std::max(width, 2 * margin + 30 + title + (picture.weights ? one + gap : 0));
     height += gap + static_cast<double>(slice.rows) * cell_size;
   }
   height += margin + 2 * line_height;
@@ -80,8 +87,9 @@ std::string as_svg(const Picture& picture) {
   }
   for (const Slice& slice : picture.slices) {
     y += gap - line_height / 2;
-    draw(svg, slice, false, margin + 30, y);
-    if (picture.weights) draw(svg, slice, true, margin + 30 + static_cast<double>(slice.columns) * cell_size + gap, y);
+    draw(svg, slice, false, largest, margin + 30, y);
+    if (picture.weights)
+      draw(svg, slice, true, largest, margin + 30 + static_cast<double>(slice.columns) * cell_size + gap, y);
     y += static_cast<double>(slice.rows) * cell_size + line_height / 2;
   }
   y += line_height;

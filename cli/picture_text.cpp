@@ -1,4 +1,4 @@
-// The picture in a terminal. Without colours brackets mark the window and a star the winner, so that nothing is lost.
+// The picture in a terminal. Without colours brackets mark the window and the winner, so that nothing is lost.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -19,7 +19,7 @@ std::string content(const Cell& cell, bool weights) {
   if (cell.kind == Cell::Kind::padding) return "+";
   if (cell.kind == Cell::Kind::overhang) return "~";
   const auto& number = weights ? cell.weight : cell.value;
-  return number ? short_number(*number) : ".";
+  return number ? short_number(*number, weights ? 2 : 3) : ".";
 }
 
 std::string padded_left(const std::string& text, std::size_t width) {
@@ -30,7 +30,7 @@ std::string padded_left(const std::string& text, std::size_t width) {
 std::string drawn(const Cell& cell, bool weights, std::size_t width, bool colour) {
   const std::string text = padded_left(content(cell, weights), width);
   std::string out = cell.tap ? "[" + text + "]" : " " + text + " ";
-  if (cell.winner && !weights) out.back() = '*';
+  if (cell.winner && !weights) out = "<" + text + ">";
   if (!colour) return out;
   const char* paint = cell.winner                                  ? of_winner
                       : cell.kind == Cell::Kind::overhang          ? of_overhang
@@ -44,8 +44,8 @@ void draw(std::string& out, const Slice& slice, bool weights, bool colour) {
   std::size_t width = 1;
   for (const Cell& cell : slice.cells) width = std::max(width, content(cell, weights).size());
   for (Index c = 0; c < slice.columns; ++c) width = std::max(width, std::to_string(slice.first_column + c).size());
-  out += "     ";
-  for (Index c = 0; c < slice.columns; ++c) out += padded_left(std::to_string(slice.first_column + c), width + 1) + " ";
+  out += "    ";
+  for (Index c = 0; c < slice.columns; ++c) out += padded_left(std::to_string(slice.first_column + c), width + 2);
   out += "\n";
   for (Index r = 0; r < slice.rows; ++r) {
     out += padded_left(slice.rows > 1 ? std::to_string(slice.first_row + r) : "", 4) + " ";
@@ -56,9 +56,12 @@ void draw(std::string& out, const Slice& slice, bool weights, bool colour) {
 
 }  // namespace
 
-std::string short_number(double x) {
+std::string short_number(double x, int digits) {
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), std::abs(x) >= 1000 && std::abs(x) < 1e6 ? "%.0f" : "%.3g", x);
+  if (std::abs(x) >= 1000 && std::abs(x) < 1e6)
+    std::snprintf(text.data(), text.size(), "%.0f", x);
+  else
+    std::snprintf(text.data(), text.size(), "%.*g", digits, x);
   std::string out = text.data();
   if (out.starts_with("0.")) out.erase(0, 1);
   if (out.starts_with("-0.")) out.erase(1, 1);
@@ -80,7 +83,7 @@ std::string as_text(const Picture& picture, bool colour) {
   }
   if (picture.slices.empty()) return out;
   out += "\n[ ] window";
-  if (picture.has_winner) out += "   [ * winner";
+  if (picture.has_winner) out += "   < > winner";
   if (picture.has_padding) out += "   + padding";
   if (picture.has_overhang) out += "   ~ overhang: does not exist";
   out += "\n";
