@@ -1,8 +1,6 @@
 // Fuzzes the compiled library against the definition: the input's bytes choose scalar, operator, geometry, values,
 // layouts, verb, threads and target, and any disagreement ends the process with its description.
-//
-// With -DCENOTE_FUZZ_REPLAY it has a main of its own, which replays the files and folders that it is given; without, it
-// is a libFuzzer target (`make fuzz`).
+// `make fuzz` runs it; replay.cpp makes a test of its corpus.
 #include <cstdio>
 #include <cstdlib>
 
@@ -49,33 +47,3 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::fprintf(stderr, "%s\n", problem.c_str());
   std::abort();
 }
-
-#ifdef CENOTE_FUZZ_REPLAY
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
-int main(int argc, char** argv) {
-  namespace fs = std::filesystem;
-  std::vector<fs::path> files;
-  for (int i = 1; i < argc; ++i) {
-    if (!fs::is_directory(argv[i])) {
-      files.emplace_back(argv[i]);
-      continue;
-    }
-    for (const auto& entry : fs::directory_iterator(argv[i])) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  for (const fs::path& path : files) {
-    std::ifstream file(path, std::ios::binary);
-    const std::vector<char> content{std::istreambuf_iterator<char>(file), {}};
-    const auto* data = reinterpret_cast<const std::uint8_t*>(content.data());
-    if (!file) return std::fprintf(stderr, "cannot read %s\n", path.c_str()), 1;
-    std::fprintf(stderr, "%s\n", path.c_str());
-    LLVMFuzzerTestOneInput(data, content.size());
-  }
-  std::fprintf(stderr, "replayed %zu inputs\n", files.size());
-  return files.empty() ? 1 : 0;
-}
-#endif

@@ -1,0 +1,191 @@
+// `cenote bench`: the roofline of this machine, and where each operator stands under it.
+#include <cmath>
+#include <cstdio>
+
+#include "arguments.hpp"
+#include "cenote/run.hpp"
+#include "files/output_file.hpp"
+#include "roof.hpp"
+#include "svg.hpp"
+#include "timing.hpp"
+
+namespace cenote::cli {
+
+namespace {
+
+struct Windows {
+  const char* name;
+  Geometry geometry;
+};
+
+// From windows that read every cell once to windows that read it often.
+std::vector<Windows> problems(Index planes) {
+  const Dims in{planes, 224, 224};
+  return {{"2x2", resolve(in, Sliding{.kernel = {2, 2}})},
+          {"3x3 stride 2", resolve(in, Sliding{.kernel = {3, 3}, .stride = 2, .padding = 1})},
+          {"3x3 stride 1", resolve(in, Sliding{.kernel = {3, 3}, .stride = 1, .padding = 1})},
+          {"global", resolve(in, Global{.last = 2})}};
+}
+
+struct Result {
+  std::string op, windows;
+  double seconds = 0;
+  double bytes = 0;  // that must move: the input once, the output once
+  double taps = 0;
+  double roof = 0;  // taps per second that the machine allows
+  [[nodiscard]] double taps_per_second() const { return taps / seconds; }
+};
+
+double taps_of(const Geometry& g) {
+  double taps = 1;
+  for (int a = 0; a < g.rank(); ++a) {
+    double along = 0;
+    for (Index o = 0; o < g.axis(a).out; ++o) along += static_cast<double>(g.axis(a).window(o).real);
+    taps *= along;
+  }
+  return taps;
+}
+
+std::vector<Result> measure(const Roof& roof, Index planes, int times, const Execution& exec) {
+  const std::vector<Operator> operators{Max{}, Min{}, Average{}, Sum{}, SmoothMax{10}, Lp{2}};
+  std::vector<Result> out;
+  for (const auto& [name, g] : problems(planes)) {
+    Tensor<float> x(g.in());
+    for (std::size_t i = 0; i < x.data().size(); ++i) x.data()[i] = static_cast<float>(i * 7919 % 1000) * 0.001F;
+    Tensor<float> y(g.out());
+    for (const Operator& op : operators) {
+      Result r;
+      r.op = operator_names[op.index()];
+      r.windows = name;
+      r.bytes = 4.0 * static_cast<double>(volume(g.in()) + volume(g.out()));
+      r.taps = taps_of(g);
+      r.roof = std::min(roof.additions_per_second, roof.bytes_per_second * r.taps / r.bytes);
+      r.seconds = std::visit(
+          [&](const auto& o) { return seconds_of([&] { forward<float>(o, g, x.view(), y.view(), exec); }, times); },
+          op);
+      out.push_back(r);
+    }
+  }
+  return out;
+}
+
+void print_table(const Roof& roof, const std::vector<Result>& results, int threads) {
+  std::printf("%s, %d threads, f32, forward, planes of 224x224\n", target().c_str(), threads);
+  std::printf("memory: %.1f GB/s (memcpy, reads and writes)   registers: %.0f G additions/s\n\n",
+              roof.bytes_per_second * 1e-9, roof.additions_per_second * 1e-9);
+  std::printf("%-14s %-12s %9s %9s %10s %9s\n", "windows", "operator", "ms", "GB/s", "G taps/s", "of roof");
+  for (const Result& r : results)
+    std::printf("%-14s %-12s %9.2f %9.1f %10.2f %7.0f %%\n", r.windows.c_str(), r.op.c_str(), r.seconds * 1e3,
+                r.bytes / r.seconds * 1e-9, r.taps_per_second() * 1e-9, 100 * r.taps_per_second() / r.roof);
+}
+
+void print_json(const Roof& roof, const std::vector<Result>& results, int threads) {
+  std::printf(
+      "{\"version\": \"%s\", \"target\": \"%s\", \"threads\": %d, \"scalar\": \"f32\", \"verb\": \"forward\",\n"
+      " \"memcpy_bytes_per_second\": %.4g, \"additions_per_second\": %.4g,\n \"results\": [",
+      CENOTE_VERSION, target().c_str(), threads, roof.bytes_per_second, roof.additions_per_second);
+  const char* separator = "\n";
+  for (const Result& r : results) {
+    std::printf(
+        "%s  {\"windows\": \"%s\", \"operator\": \"%s\", \"seconds\": %.4g, \"bytes\": %.0f, \"taps\": %.0f, "
+        "\"share_of_roof\": %.4f}",
+        separator, r.windows.c_str(), r.op.c_str(), r.seconds, r.bytes, r.taps, r.taps_per_second() / r.roof);
+    separator = ",\n";
+  }
+  std::printf("\n]}\n");
+}
+
+// Both axes are logarithmic: taps per byte to the right, taps per second upwards.
+std::string chart(const Roof& roof, const std::vector<Result>& results, int threads) {
+  constexpr double width = 860, height = 520, left = 80, right = 190, top = 60, bottom = 70;
+  constexpr std::array colours{"#1f77b4", "#17becf", "#2ca02c", "#bcbd22", "#d62728", "#9467bd"};
+  double lowest = roof.additions_per_second;
+  double least = 1e9;
+  double most = 0;
+  for (const Result& r : results) {
+    lowest = std::min(lowest, r.taps_per_second());
+    least = std::min(least, r.taps / r.bytes);
+    most = std::max(most, r.taps / r.bytes);
+  }
+  const double x0 = std::log2(least) - 1;
+  const double x1 = std::max(std::log2(most) + 1, std::log2(roof.additions_per_second / roof.bytes_per_second) + 0.7);
+  const double y0 = std::floor(std::log10(lowest));
+  const double y1 = std::log10(roof.additions_per_second) + 0.25;
+  const auto x = [&](double intensity) {
+    return left + (std::log2(intensity) - x0) / (x1 - x0) * (width - left - right);
+  };
+  const auto y = [&](double rate) {
+    return height - bottom - (std::log10(rate) - y0) / (y1 - y0) * (height - top - bottom);
+  };
+
+  Svg svg(width, height);
+  svg.text(left, 28, "cenote: operators under the roofline of this machine", 17, "start", "#222");
+  svg.text(left, 47, target() + ", " + std::to_string(threads) + " threads, f32, forward", 12, "start", "#666");
+  for (double decade = y0; decade <= y1; ++decade) {
+    svg.line(left, y(std::pow(10, decade)), width - right, y(std::pow(10, decade)), "#e4e4e4", 1);
+    svg.text(left - 8, y(std::pow(10, decade)) + 4,
+             decade >= 9 ? std::to_string(static_cast<int>(std::lround(std::pow(10, decade - 9)))) + " G"
+                         : std::to_string(static_cast<int>(std::lround(std::pow(10, decade - 6)))) + " M",
+             11, "end", "#666");
+  }
+  for (double power = std::ceil(x0); power <= x1; ++power) {
+    svg.line(x(std::exp2(power)), top, x(std::exp2(power)), height - bottom, "#f0f0f0", 1);
+    std::array<char, 16> text{};
+    std::snprintf(text.data(), text.size(), "%g", std::exp2(power));
+    svg.text(x(std::exp2(power)), height - bottom + 16, text.data(), 11, "middle", "#666");
+  }
+  svg.text((left + width - right) / 2, height - 14, "taps per byte that must move", 12, "middle", "#444");
+  svg.text(left, top - 4, "taps per second", 12, "start", "#444");
+  const double ridge = roof.additions_per_second / roof.bytes_per_second;
+  svg.line(x(std::exp2(x0)), y(roof.bytes_per_second * std::exp2(x0)), x(ridge), y(roof.additions_per_second), "#444",
+           2);
+  svg.line(x(ridge), y(roof.additions_per_second), width - right, y(roof.additions_per_second), "#444", 2);
+  std::string seen;
+  for (const Result& r : results) {
+    const double intensity = r.taps / r.bytes;
+    if (seen.find(r.windows + ";") == std::string::npos) {
+      seen += r.windows + ";";
+      svg.line(x(intensity), y(r.roof), x(intensity), height - bottom, "#cfcfcf", 1, true);
+      svg.text(x(intensity) + 4,
+               height - bottom - 6 - 13 * static_cast<double>(std::count(seen.begin(), seen.end(), ';') - 1), r.windows,
+               11, "start", "#555");
+    }
+    const auto which = static_cast<std::size_t>(std::find(operator_names.begin(), operator_names.end(), r.op) -
+                                                operator_names.begin());
+    svg.dot(x(intensity), y(r.taps_per_second()), 5, colours[which]);
+  }
+  for (std::size_t i = 0; i < operator_names.size(); ++i) {
+    const double row = top + 20 + 22 * static_cast<double>(i);
+    svg.dot(width - right + 24, row, 5, colours[i]);
+    svg.text(width - right + 36, row + 4, std::string(operator_names[i]), 13, "start", "#333");
+  }
+  std::array<char, 48> memory{};
+  std::snprintf(memory.data(), memory.size(), "memory %.0f GB/s", roof.bytes_per_second * 1e-9);
+  svg.text(width - right + 18, top + 180, memory.data(), 12, "start", "#444");
+  std::array<char, 48> registers{};
+  std::snprintf(registers.data(), registers.size(), "registers %.0f G/s", roof.additions_per_second * 1e-9);
+  svg.text(width - right + 18, top + 200, registers.data(), 12, "start", "#444");
+  return svg.finish();
+}
+
+}  // namespace
+
+int bench(const BenchArguments& a) {
+  const Execution exec = make_execution(a.run);
+  const int threads = exec.threads > 0 ? exec.threads : num_threads();
+  const Roof roof = measure_roof(threads);
+  // More than caches hold; quick numbers come out of caches, and only show that everything works.
+  const std::vector<Result> results = a.quick ? measure(roof, 4, 1, exec) : measure(roof, 512, 5, exec);
+  if (a.json)
+    print_json(roof, results, threads);
+  else
+    print_table(roof, results, threads);
+  if (a.svg.empty()) return 0;
+  const std::string drawn = chart(roof, results, threads);
+  OutputFile file(a.svg);
+  file.write(drawn.data(), drawn.size());
+  file.commit();
+  return 0;
+}
+
+}  // namespace cenote::cli

@@ -1,0 +1,65 @@
+// `cenote pool`: an array or a picture from a file into a file.
+#include <cstdio>
+
+#include "arguments.hpp"
+#include "cenote/geometry.hpp"
+#include "files/open.hpp"
+#include "stream.hpp"
+#include "terminal.hpp"
+
+namespace cenote::cli {
+
+namespace {
+
+bool holds(Format format, Element element) {
+  if (format == Format::png) return element == Element::u8 || element == Element::u16;
+  return format == Format::npy || element != Element::bf16;
+}
+
+}  // namespace
+
+int pool(const PoolArguments& a) {
+  const Operator op = make_operator(a.op, a.windows.global);
+  const bool bf16 = a.dtype == Element::bf16;
+  const auto source = open_source(a.input, {.memory = a.run.memory, .raw_pairs_are_bf16 = bf16});
+  Header header = source->header();
+  if (a.windows.channels_last && header.dims.rank > 0) header.channels = true;
+  const Geometry g = make_geometry(a.windows, header, "pool");
+
+  const Element computed = computing_type(op, header.type);
+  const Format format = format_for(a.output, a.format,
+                                   a.output == "-"  ? Format::npy
+                                   : header.picture ? Format::png
+                                                    : Format::npy);
+  // Pictures stay pictures of their kind; everything else keeps the numbers as they were computed.
+  Element stored = computed;
+  if (format != Format::npy && is_integer(header.type)) stored = header.type;
+  if (a.dtype) stored = *a.dtype;
+  if (!holds(format, stored) && !a.dtype && header.picture && computed != header.type) stored = header.type;
+
+  Header result = header;
+  result.type = stored;
+  result.dims = g.out();
+  if (g.out().rank != g.rank()) result.picture = result.channels = false;  // axes were dropped
+  const auto sink = open_sink(a.output, format, result);
+
+  const Execution execution = make_execution(a.run);
+  if (a.run.verbose) std::fprintf(stderr, "%s, %s\n", describe(g).c_str(), std::string(name_of(computed)).c_str());
+  StreamTimes times;
+  {
+    Progress progress(!a.run.quiet, header.elements() * size_of(header.type));
+    times = pool_stream(*source, op, g, *sink,
+                        {.input = a.input == "-" ? "standard input" : a.input,
+                         .computed = computed,
+                         .stored = stored,
+                         .memory = a.run.memory,
+                         .execution = execution,
+                         .progress = [&](double share) { progress.at(share); }});
+  }
+  sink->finish();
+  if (a.run.verbose)
+    std::fprintf(stderr, "read %.3f s, pool %.3f s, write %.3f s\n", times.reading, times.pooling, times.writing);
+  return 0;
+}
+
+}  // namespace cenote::cli

@@ -1,0 +1,271 @@
+#include "stream.hpp"
+
+#include <chrono>
+#include <cstring>
+
+#include "cenote/run.hpp"
+#include "convert.hpp"
+#include "parts.hpp"
+#include "planes.hpp"
+
+namespace cenote::cli {
+
+namespace {
+
+constexpr Index comfortable_part = Index{32} << 20;  // larger ones are no faster, and show no progress
+
+// Memory that is not set to anything first; elements of every type may lie in it.
+class Buffer {
+ public:
+  std::byte* at_least(Index bytes) {
+    if (bytes > size_) {
+      data_.reset();
+      data_.reset(new std::byte[static_cast<std::size_t>(bytes)]);  // NOLINT: make_unique would clear it
+      size_ = bytes;
+    }
+    return data_.get();
+  }
+  [[nodiscard]] std::byte* get() const { return data_.get(); }
+
+ private:
+  std::unique_ptr<std::byte[]> data_;  // NOLINT(modernize-avoid-c-arrays)
+  Index size_ = 0;
+};
+
+class Clock {
+ public:
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    return seconds;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// The input of one part after another: where it lies, or read and converted into a buffer that slides over the file.
+class PartInput {
+ public:
+  PartInput(Source& source, Element computed) : source_(source), computed_(computed) {}
+
+  struct Place {
+    const std::byte* data;
+    Dims strides;
+  };
+
+  // `rows` are counted along the axis that is cut: everything behind it is one row.
+  Place of(const Geometry& g, const Part& part, const Cut& cut) {
+    const Header& header = source_.header();
+    if (const std::byte* all = direct()) {
+      const Dims strides = strides_of(g.in(), header.fortran);
+      Index offset = 0;
+      Index reach = 1;
+      for (int a = 0; a < g.rank(); ++a) {
+        offset += part.in_begin[a] * strides[a];
+        reach += (part.in_size[a] - 1) * strides[a];
+      }
+      const Index from = offset * size_of(header.type);
+      if (from > used_from_) source_.release(used_from_, from);  // what lies before is not needed any more
+      if (from < used_from_) source_.release(used_from_, used_to_);
+      used_from_ = from;
+      used_to_ = (offset + reach) * size_of(header.type);
+      return {all + from, strides};
+    }
+    // Rows are read whole, also where windows do not reach their ends.
+    const auto [first, count, row] = rows_of(g, part, cut, header.fortran);
+    slide_to(first, count, row);
+    Dims held = g.in();
+    for (int l = 0; l <= cut.level && l < g.rank(); ++l)
+      held[axis_at(g, l, header.fortran)] = l < cut.level ? 1 : count;
+    const Dims strides = strides_of(held, header.fortran);
+    Index offset = 0;
+    for (int l = cut.level + 1; l < g.rank(); ++l) {
+      const int a = axis_at(g, l, header.fortran);
+      offset += part.in_begin[a] * strides[a];
+    }
+    return {buffer_.get() + offset * size_of(computed_), strides};
+  }
+
+  [[nodiscard]] const std::byte* direct() const {
+    return source_.header().type == computed_ ? source_.in_place() : nullptr;
+  }
+
+  // A file is read to its end, so that a damaged end is noticed.
+  void drain() {
+    if (direct() != nullptr) return;
+    skip(source_.header().elements() - position_);
+  }
+
+ private:
+  struct Rows {
+    Index first, count, row;
+  };
+  static Rows rows_of(const Geometry& g, const Part& part, const Cut& cut, bool fortran) {
+    Rows out{0, 1, 1};
+    for (int l = 0; l < g.rank(); ++l) {
+      const int a = axis_at(g, l, fortran);
+      if (l <= cut.level) out.first = out.first * g.axis(a).in + part.in_begin[a];
+      if (l == cut.level) out.count = part.in_size[a];
+      if (l > cut.level) out.row *= g.axis(a).in;
+    }
+    return out;
+  }
+
+  // Makes rows [first, first + count) the content of the buffer; what it has of them already stays.
+  void slide_to(Index first, Index count, Index row) {
+    const Index bytes = row * size_of(computed_);
+    const Index kept_from = std::max(first, have_first_);
+    const Index kept = std::max<Index>(0, std::min(have_first_ + have_count_, first + count) - kept_from);
+    if (count > capacity_) {
+      Buffer larger;
+      std::byte* to = larger.at_least(count * bytes);
+      if (kept > 0)
+        std::memcpy(to, buffer_.get() + (kept_from - have_first_) * bytes, static_cast<std::size_t>(kept * bytes));
+      buffer_ = std::move(larger);
+      capacity_ = count;
+    } else if (kept > 0) {
+      std::memmove(buffer_.get(), buffer_.get() + (kept_from - have_first_) * bytes,
+                   static_cast<std::size_t>(kept * bytes));
+    }
+    skip((first + kept) * row - position_);
+    read(buffer_.get() + kept * bytes, (count - kept) * row);
+    have_first_ = first;
+    have_count_ = count;
+  }
+
+  void read(std::byte* to, Index elements) {
+    const Element stored = source_.header().type;
+    position_ += elements;
+    if (stored == computed_) return source_.read(to, elements);
+    const Index piece = std::max<Index>(1, (1 << 20) / size_of(stored));
+    for (Index done = 0; done < elements; done += piece) {
+      const Index part = std::min(piece, elements - done);
+      std::byte* from = unconverted_.at_least(part * size_of(stored));
+      source_.read(from, part);
+      convert(stored, from, computed_, to + done * size_of(computed_), part);
+    }
+  }
+
+  void skip(Index elements) {
+    const Index size = size_of(source_.header().type);
+    const Index piece = (1 << 20) / size;
+    position_ += std::max<Index>(elements, 0);
+    for (; elements > 0; elements -= std::min(piece, elements))
+      source_.read(unconverted_.at_least(std::min(piece, elements) * size), std::min(piece, elements));
+  }
+
+  Source& source_;
+  Element computed_;
+  Buffer buffer_, unconverted_;
+  Index capacity_ = 0;
+  Index have_first_ = 0, have_count_ = 0;  // rows in the buffer
+  Index position_ = 0;                     // elements that were read
+  Index used_from_ = 0, used_to_ = 0;
+};
+
+// One call of the operator on one part, channels apart where that is faster.
+class PartWork {
+ public:
+  PartWork(const Operator& op, Element type, int channels, bool fortran, const Execution& exec)
+      : op_(op), type_(type), channels_(channels), fortran_(fortran), exec_(exec) {}
+
+  void run(const Part& part, PartInput::Place x, std::byte* y) {
+    const Dims together = strides_of(part.out_size, fortran_);
+    if (channels_ < 0) return call(part, x, y, together);
+    const Index bytes = size_of(type_);
+    const Dims strides = plane_strides(part.in_size, channels_, fortran_);
+    std::byte* planes = input_.at_least(volume(part.in_size) * bytes);
+    rearrange(bytes, part.in_size, x.data, x.strides, planes, strides);
+    const Dims out_strides = plane_strides(part.out_size, channels_, fortran_);
+    std::byte* out_planes = output_.at_least(volume(part.out_size) * bytes);
+    call(part, {planes, strides}, out_planes, out_strides);
+    rearrange(bytes, part.out_size, out_planes, out_strides, y, together);
+  }
+
+ private:
+  void call(const Part& part, const PartInput::Place& x, std::byte* y, const Dims& y_strides) const {
+    with_element(type_, [&]<class T>() {
+      const View<const T> in(reinterpret_cast<const T*>(x.data), part.in_size, x.strides);
+      const View<T> out(reinterpret_cast<T*>(y), part.out_size, y_strides);
+      std::visit(
+          [&](const auto& o) {
+            if constexpr (OperatorOn<std::decay_t<decltype(o)>, T>) forward<T>(o, part.geometry, in, out, exec_);
+          },
+          op_);
+    });
+  }
+
+  const Operator& op_;
+  Element type_;
+  int channels_;
+  bool fortran_;
+  Execution exec_;
+  Buffer input_, output_;
+};
+
+}  // namespace
+
+Element computing_type(const Operator& op, Element element) {
+  const bool accepted = std::visit(
+      [&](const auto& o) {
+        return with_element(element, [&]<class T>() { return OperatorOn<std::decay_t<decltype(o)>, T>; });
+      },
+      op);
+  if (accepted) return element;
+  return size_of(element) <= 2 ? Element::f32 : Element::f64;  // which hold these integers exactly, or nearly so
+}
+
+StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pooling, Sink& sink,
+                        const StreamOptions& options) {
+  const Header& header = source.header();
+  const Geometry g = with_axes_kept(pooling);
+  PartInput input(source, options.computed);
+  const bool direct = input.direct() != nullptr;
+  const bool converts = options.computed != options.stored;
+  const int channels = channel_axis(g, header.fortran);
+  const Index copies = channels < 0 ? 1 : 2;
+  const CutOptions how{.fortran = header.fortran,
+                       .input_bytes = copies * size_of(options.computed),
+                       .output_bytes = copies * size_of(options.computed) + (converts ? size_of(options.stored) : 0),
+                       .memory = options.memory / 2,  // buffers are not all there is
+                       .comfortable = comfortable_part,
+                       .in_order = !direct};
+  const Cut cut = choose_cut(g, how);
+  // What is mapped is the system's to keep or to drop; what is read must be held.
+  if (!direct && cut.bytes > how.memory)
+    throw FileError(options.input + ": the windows of one row of outputs take " + bytes_in_words(cut.bytes) +
+                    ", and --memory " + bytes_in_words(options.memory) + " leaves " + bytes_in_words(how.memory) +
+                    " for them");
+
+  StreamTimes times;
+  Clock clock;
+  Buffer result;
+  Buffer converted;
+  PartWork work(op, options.computed, channels, header.fortran, options.execution);
+  const Index all = volume(g.out_kept());
+  Index done = 0;
+  for_each_part(g, cut, header.fortran, [&](const Part& part) {
+    const PartInput::Place x = input.of(g, part, cut);
+    times.reading += clock.lap();
+    const Index elements = volume(part.out_size);
+    std::byte* y = result.at_least(elements * size_of(options.computed));
+    work.run(part, x, y);
+    times.pooling += clock.lap();
+    if (converts) {
+      std::byte* stored = converted.at_least(elements * size_of(options.stored));
+      convert(options.computed, y, options.stored, stored, elements);
+      y = stored;
+    }
+    sink.write(y, elements);
+    times.writing += clock.lap();
+    done += elements;
+    if (options.progress) options.progress(static_cast<double>(done) / static_cast<double>(all));
+  });
+  input.drain();
+  times.reading += clock.lap();
+  return times;
+}
+
+}  // namespace cenote::cli

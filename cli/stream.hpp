@@ -1,0 +1,31 @@
+// Pools an array of any size from a source into a sink, part by part, in bounded memory.
+#pragma once
+
+#include <functional>
+
+#include "arguments.hpp"
+#include "cenote/geometry.hpp"
+
+namespace cenote::cli {
+
+struct StreamOptions {
+  std::string input;   // the name of what is read, for messages
+  Element computed{};  // the type that the operator works in
+  Element stored{};    // the type of the result
+  Index memory = 0;
+  Execution execution{};
+  std::function<void(double)> progress;  // the share that is done, from 0 to 1
+};
+
+// What a call of the operator took, and what the files took.
+struct StreamTimes {
+  double reading = 0, pooling = 0, writing = 0;
+};
+
+// The type in which an operator works on elements of a type: the type itself, or real numbers where it needs them.
+Element computing_type(const Operator& op, Element element);
+
+StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& g, Sink& sink,
+                        const StreamOptions& options);
+
+}  // namespace cenote::cli

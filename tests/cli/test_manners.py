@@ -1,0 +1,78 @@
+"""Help, version, completions, the manual page, and the commands that report on this machine."""
+import json
+import re
+import shutil
+import subprocess
+import unittest
+import xml.etree.ElementTree
+
+from support import Scratch, run
+
+COMMANDS = ["pool", "grad", "explain", "check", "bench", "tour", "completions"]
+
+
+class Manners(Scratch):
+    def options_of(self, command):
+        return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", self.cenote(command, "--help").decode().split("Examples:")[0]))
+
+    def test_help_fits_a_screen_and_has_examples(self):
+        self.assertLessEqual(len(self.cenote("--help").splitlines()), 24)
+        for command in ([], *([name] for name in COMMANDS)):
+            text = self.cenote(*command, "--help").decode()
+            self.assertLessEqual(len(text.splitlines()), 40, command)
+            self.assertLessEqual(max(map(len, text.splitlines())), 80, command)
+            self.assertIn("Examples:\n  cenote", text)
+
+    def test_version(self):
+        self.assertRegex(self.cenote("--version"), rb"^cenote \d+\.\d+\.\d+\n$")
+
+    def test_no_command_and_no_such_command(self):
+        self.refused(2)
+        self.assertIn("dive", self.refused(2, "dive"))
+        self.assertIn("--help", self.refused(2, "pool"))
+
+    def test_completions_and_the_manual_page_know_every_option(self):
+        for shell in ("bash", "zsh", "fish", "man"):
+            script = self.cenote("completions", shell).decode().replace("\\-", "-")
+            for command in COMMANDS:
+                self.assertIn(command, script)
+                for option in self.options_of(command):
+                    name = f"-l {option[2:]}" if shell == "fish" else option
+                    self.assertIn(name, script, f"{shell}, {command}")
+        self.assertIn("'csh'", self.refused(2, "completions", "csh"))
+
+    def test_completions_are_legal_scripts(self):
+        for shell, check in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])):
+            if shutil.which(shell):
+                self.path(shell).write_bytes(self.cenote("completions", shell))
+                subprocess.run([*check, self.path(shell)], check=True)
+
+    def test_bash_completes_commands_operators_options_and_words(self):
+        self.path("c").write_bytes(self.cenote("completions", "bash"))
+        for words, expected in ((["cenote", "ex"], "explain"), (["cenote", "pool", "smo"], "smooth-max"),
+                                (["cenote", "pool", "max", "--ker"], "--kernel"), (["cenote", "pool", "max", "--ties", "sp"], "split")):
+            line = " ".join(words)
+            code = f"source {self.path('c')}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _cenote; echo ${{COMPREPLY[@]}}"
+            self.assertEqual(subprocess.run(["bash", "-c", code], capture_output=True, text=True).stdout.strip(), expected)
+
+
+class Reports(Scratch):
+    def test_check_compares_and_counts(self):
+        out = self.cenote("check", "--seconds", "1", "--seed", "7").decode()
+        cases = re.search(r"^(\d+) cases, each on \d+ instruction sets: 0 differences$", out, re.MULTILINE)
+        self.assertGreater(int(cases[1]), 0)
+        self.assertEqual(self.cenote("check", "--seconds", "0.1", "--quiet"), b"")
+        self.assertIn("--seconds", self.refused(2, "check", "--seconds", "0"))
+
+    def test_bench_gives_a_table_numbers_and_a_chart(self):
+        out = self.cenote("bench", "--json", "--quick", "--svg", self.path("roof.svg"))
+        numbers = json.loads(out)
+        self.assertGreater(numbers["memcpy_bytes_per_second"], 0)
+        self.assertEqual(len({(r["operator"], r["windows"]) for r in numbers["results"]}), 24)
+        self.assertTrue(all(r["seconds"] > 0 for r in numbers["results"]))
+        xml.etree.ElementTree.parse(self.path("roof.svg"))
+        self.assertIn(b"smooth-max", self.cenote("bench", "--quick"))
+
+
+if __name__ == "__main__":
+    unittest.main()
