@@ -180,7 +180,7 @@ void bind_verbs(nb::module_& m) {
       "type_numbers",
       [] {
         nb::dict numbers;
-        for (int i = 0; i < types; ++i) numbers[name_of(static_cast<Type>(i))] = i;
+        for (int i = 0; i < types; ++i) numbers[name_of(static_cast<Type>(i))] = first_type_number + i;
         return numbers;
       },
       nb::sig("def type_numbers() -> dict[str, int]"), "How (address, shape, strides, type) tuples name their types.");

@@ -163,6 +163,13 @@ class TestOut:
         assert cenote.max_pool(x, (2, 2), out=out) is out
         np.testing.assert_array_equal(out.numpy(), naive_max(x, 2))
 
+    def test_an_array_of_jax_is_left_alone(self):
+        jax = pytest.importorskip("jax")
+        out = jax.numpy.zeros((3, 4, 4), "float32")
+        with pytest.raises(ValueError, match="max_pool: out is read-only"):
+            cenote.max_pool(np.ones((3, 8, 8), np.float32), (2, 2), out=out)
+        assert not out.any()
+
     @pytest.mark.parametrize(
         ("out", "kind", "words"),
         [
