@@ -143,8 +143,10 @@ nb::object indices_array(const Geometry& g, const Winners& winners, std::string_
   const Array array = result_array(out, g.out(), Type::i64, caller);
   spec::detail::check_shape(caller, "out", array.dims, g.out());
   if (array.strides != row_major(array.dims)) throw nb::value_error("indices are written to contiguous arrays only");
-  const Unlocked unlocked(g);
-  flat_indices(g, winners, {static_cast<std::int64_t*>(array.data), static_cast<std::size_t>(volume(array.dims))});
+  {
+    const Unlocked unlocked(g);
+    flat_indices(g, winners, {static_cast<std::int64_t*>(array.data), static_cast<std::size_t>(volume(array.dims))});
+  }
   return array.owner;
 }
 

@@ -134,6 +134,19 @@ def test_a_large_result_is_the_callers_alone():
     assert y.flags.owndata and not np.shares_memory(x, y)
 
 
+def test_large_results_are_handed_out_under_pythons_lock():
+    # A build with assertions aborts where an object is touched while the lock is released.
+    x = np.arange(1 << 14, dtype=np.float32).reshape(128, 128)
+    windows, gy = cenote.Sliding((2, 2)), np.ones((64, 64), np.float32)
+    cenote.max_pool(x, (2, 2), return_indices=True)
+    cenote.jvp(cenote.Max(), windows, x, x), cenote.vjp(cenote.Max(), windows, x, gy)
+    for op in (cenote.Max(), cenote.Average()):
+        at = cenote.linearize(op, windows, x)
+        at.push(x), at.pull(gy)
+    cenote.linearize(cenote.Max(), windows, x).indices()
+    cenote.linearize(cenote.Max(), windows, x).winners()
+
+
 class TestOut:
     """`out=`: where a result goes."""
 
