@@ -46,6 +46,10 @@ std::string legal_types() {
   throw nb::value_error((std::string(place.caller) + ": " + place.argument + " " + rest).c_str());
 }
 
+[[noreturn]] void refuse_read_only(const Place& place) {
+  refuse_value(place, "is read-only; give an array that may be written");
+}
+
 std::string text_of(nb::handle object) { return nb::str(object).c_str(); }
 
 // ml_dtypes.bfloat16 as numpy knows it. Only looked for where a bfloat16 has been seen: numpy alone need be there.
@@ -174,6 +178,16 @@ Array from_dlpack(nb::handle object, const Place& place) {
   return out;
 }
 
+// Whether numpy would see the array as one that may not be written, as it does those of jax; DLPack does not say so.
+bool is_read_only(nb::handle object) {
+  const nb::object seen = nb::steal(PyArray_FromAny(object.ptr(), nullptr, 0, 0, 0, nullptr));
+  if (!seen.is_valid()) {
+    PyErr_Clear();  // numpy does not know the element type
+    return false;
+  }
+  return PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(seen.ptr())) == 0;
+}
+
 Dims numbers(PyObject* tuple) {
   Dims out;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
@@ -184,9 +198,13 @@ Dims numbers(PyObject* tuple) {
   return out;
 }
 
+// Types have numbers that nobody writes by chance: an address that is none must not come from a caller of the package.
 bool is_raw(PyObject* object) {
-  return PyTuple_Check(object) && PyTuple_GET_SIZE(object) == 4 && PyTuple_Check(PyTuple_GET_ITEM(object, 1)) &&
-         PyTuple_Check(PyTuple_GET_ITEM(object, 2));
+  if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) != 4) return false;
+  PyObject* type = PyTuple_GET_ITEM(object, 3);
+  int overflow = 0;
+  return PyTuple_Check(PyTuple_GET_ITEM(object, 1)) && PyTuple_Check(PyTuple_GET_ITEM(object, 2)) &&
+         PyLong_CheckExact(type) && PyLong_AsLongAndOverflow(type, &overflow) >= first_type_number;
 }
 
 Array from_raw(PyObject* tuple) {
@@ -194,7 +212,7 @@ Array from_raw(PyObject* tuple) {
   out.data = PyLong_AsVoidPtr(PyTuple_GET_ITEM(tuple, 0));
   out.dims = numbers(PyTuple_GET_ITEM(tuple, 1));
   out.strides = numbers(PyTuple_GET_ITEM(tuple, 2));
-  const long type = PyLong_AsLong(PyTuple_GET_ITEM(tuple, 3));
+  const long type = PyLong_AsLong(PyTuple_GET_ITEM(tuple, 3)) - first_type_number;
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
   if (type < 0 || type >= types) throw nb::type_error("the type of a raw array is one of type_numbers()");
   out.type = static_cast<Type>(type);
@@ -232,11 +250,14 @@ Array write_array(nb::handle object, const Place& place) {
   PyObject* p = object.ptr();
   if (PyArray_Check(p)) {
     auto* array = reinterpret_cast<PyArrayObject*>(p);
-    if (PyArray_ISWRITEABLE(array) == 0) refuse_value(place, "is read-only; give an array that may be written");
+    if (PyArray_ISWRITEABLE(array) == 0) refuse_read_only(place);
     return from_numpy(array, place);
   }
   if (is_raw(p)) return from_raw(p);
-  if (nb::hasattr(object, "__dlpack__")) return from_dlpack<nb::ndarray<>>(object, place);
+  if (nb::hasattr(object, "__dlpack__")) {
+    if (is_read_only(object)) refuse_read_only(place);
+    return from_dlpack<nb::ndarray<>>(object, place);
+  }
   refuse(place, std::string("is of type ") + Py_TYPE(p)->tp_name +
                     "; give a numpy array, or another array that has __dlpack__ and may be written");
 }

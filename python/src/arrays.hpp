@@ -26,6 +26,9 @@ inline constexpr int types = 0
 #undef CENOTE_TYPE
     ;
 
+// What a tuple that stands for an array names its type by: this and the type's place in the list.
+inline constexpr long first_type_number = 1L << 41;
+
 template <class T>
 inline constexpr Type type_of{};
 #define CENOTE_TYPE(name, type) \

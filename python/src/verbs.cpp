@@ -143,8 +143,10 @@ nb::object indices_array(const Geometry& g, const Winners& winners, std::string_
   const Array array = result_array(out, g.out(), Type::i64, caller);
   spec::detail::check_shape(caller, "out", array.dims, g.out());
   if (array.strides != row_major(array.dims)) throw nb::value_error("indices are written to contiguous arrays only");
-  const Unlocked unlocked(g);
-  flat_indices(g, winners, {static_cast<std::int64_t*>(array.data), static_cast<std::size_t>(volume(array.dims))});
+  {
+    const Unlocked unlocked(g);
+    flat_indices(g, winners, {static_cast<std::int64_t*>(array.data), static_cast<std::size_t>(volume(array.dims))});
+  }
   return array.owner;
 }
 
@@ -180,7 +182,7 @@ void bind_verbs(nb::module_& m) {
       "type_numbers",
       [] {
         nb::dict numbers;
-        for (int i = 0; i < types; ++i) numbers[name_of(static_cast<Type>(i))] = i;
+        for (int i = 0; i < types; ++i) numbers[name_of(static_cast<Type>(i))] = first_type_number + i;
         return numbers;
       },
       nb::sig("def type_numbers() -> dict[str, int]"), "How (address, shape, strides, type) tuples name their types.");

@@ -134,6 +134,19 @@ def test_a_large_result_is_the_callers_alone():
     assert y.flags.owndata and not np.shares_memory(x, y)
 
 
+def test_large_results_are_handed_out_under_pythons_lock():
+    # A build with assertions aborts where an object is touched while the lock is released.
+    x = np.arange(1 << 14, dtype=np.float32).reshape(128, 128)
+    windows, gy = cenote.Sliding((2, 2)), np.ones((64, 64), np.float32)
+    cenote.max_pool(x, (2, 2), return_indices=True)
+    cenote.jvp(cenote.Max(), windows, x, x), cenote.vjp(cenote.Max(), windows, x, gy)
+    for op in (cenote.Max(), cenote.Average()):
+        at = cenote.linearize(op, windows, x)
+        at.push(x), at.pull(gy)
+    cenote.linearize(cenote.Max(), windows, x).indices()
+    cenote.linearize(cenote.Max(), windows, x).winners()
+
+
 class TestOut:
     """`out=`: where a result goes."""
 
@@ -162,6 +175,13 @@ class TestOut:
         out = torch.empty(3, 4, 4)
         assert cenote.max_pool(x, (2, 2), out=out) is out
         np.testing.assert_array_equal(out.numpy(), naive_max(x, 2))
+
+    def test_an_array_of_jax_is_left_alone(self):
+        jax = pytest.importorskip("jax")
+        out = jax.numpy.zeros((3, 4, 4), "float32")
+        with pytest.raises(ValueError, match="max_pool: out is read-only"):
+            cenote.max_pool(np.ones((3, 8, 8), np.float32), (2, 2), out=out)
+        assert not out.any()
 
     @pytest.mark.parametrize(
         ("out", "kind", "words"),

@@ -122,3 +122,22 @@ def test_a_window_without_a_cell_has_no_winner():
     assert at.value.tolist() == [0, 5, 0]
     assert at.indices().tolist() == [-1, 0, -1] and at.winners().tolist() == [255, 0, 255]
     assert cenote.max_pool(np.array([5.0]), (1,), padding=1, return_indices=True)[1].tolist() == [-1, 0, -1]
+
+
+def test_winners_in_the_callers_bytes_serve_derivatives(random):
+    # What frameworks use that keep the bytes between forward and backward.
+    from cenote import _core
+
+    x = random.standard_normal((2, 9, 9)).astype(np.float32)
+    for op, windows in ((cenote.Max(), cenote.Sliding((3, 3), 2, 1)), (cenote.Min(), cenote.Global(2))):
+        at = cenote.linearize(op, windows, x)
+        y = np.empty_like(at.value)
+        winners = np.empty(y.size * _core.winner_bytes(windows, x.shape), np.uint8)
+        _core.forward_with_winners(op, windows, x, y, winners)
+        np.testing.assert_array_equal(y, at.value)
+        gy = random.standard_normal(y.shape).astype(np.float32)
+        np.testing.assert_array_equal(_core.push_winners(windows, x.shape, winners, x), at.push(x))
+        np.testing.assert_array_equal(_core.pull_winners(windows, x.shape, winners, gy), at.pull(gy))
+        np.testing.assert_array_equal(_core.flat_indices(windows, x.shape, winners), at.indices())
+        with pytest.raises(ValueError, match="pull_winners: winners has"):
+            _core.pull_winners(windows, x.shape, winners[1:], gy)

@@ -101,6 +101,7 @@ TABLE = [
     (lambda: cenote.forward(cenote.Max(), cenote.resolve(SLIDING, (4, 4)), X), ValueError, "forward: x has 3 axes; expected 2"),
     # arrays
     (lambda: cenote.max_pool([[1, 2]], (1, 1)), TypeError, "max_pool: x is of type list; give a numpy array, or another array"),
+    (lambda: cenote.max_pool((8, (2,), (1,), 0), (2,)), TypeError, "max_pool: x is of type tuple; give a numpy array"),
     (lambda: cenote.max_pool(3.0, (1,)), TypeError, "max_pool: x is of type float; give a numpy array"),
     (lambda: cenote.max_pool(X.astype(object), (2, 2)), TypeError, "max_pool: x has dtype object; legal are float64, float32"),
     (lambda: cenote.max_pool(X.astype(complex), (2, 2)), TypeError, "max_pool: x has dtype complex128; legal are float64"),
