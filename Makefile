@@ -9,10 +9,10 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 .PHONY: run test setup setup-run setup-bench setup-fuzz build python python-stub test-gcc test-clang test-python wheel \
         sanitize asan tsan format check-format tidy docs mutation fuzz bench bench-graphs bench-python golden cost clean help
 
-run: setup-run  ## build the release preset and take the tour
+run: setup-run  ## build the release preset and take the tour: a photograph pooled in three ways, laws, speed
 	cmake --preset release
-	cmake --build --preset release --target tour
-	build/release/examples/tour
+	cmake --build --preset release --target cenote_cli
+	build/release/cli/cenote tour examples/data/coffee.png -o build/tour.png
 
 test: setup check-format test-gcc test-python sanitize tidy docs mutation  ## every check
 	@echo "make test: every check passed"
@@ -92,13 +92,16 @@ mutation:  ## break the headers in small ways and see the tests notice
 	python3 tests/mutation/run.py
 
 RUNS ?= 200000
-fuzz: setup-fuzz  ## compare kernels with the definition on what libFuzzer thinks of; RUNS=20000000 for an hour
+fuzz: setup-fuzz  ## kernels against the definition, and readers of files, on what libFuzzer thinks of; RUNS=20000000 for hours
 	cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DCENOTE_FUZZ=ON -DCENOTE_CHECK_HEADERS=OFF -DCENOTE_BUILD_BENCH=OFF \
 	  -DCMAKE_CXX_FLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
-	cmake --build build/fuzz --target kernels_fuzz
-	mkdir -p build/fuzz/corpus
-	build/fuzz/tests/kernels_fuzz -runs=$(RUNS) -entropic=0 -max_len=96 build/fuzz/corpus tests/fuzz/corpus/kernels
+	cmake --build build/fuzz --target kernels_fuzz npy_fuzz png_fuzz tiff_fuzz
+	mkdir -p $(addprefix build/fuzz/corpus/,kernels npy png tiff)
+	build/fuzz/tests/kernels_fuzz -runs=$(RUNS) -entropic=0 -max_len=96 build/fuzz/corpus/kernels tests/fuzz/corpus/kernels
+	build/fuzz/tests/npy_fuzz -runs=$(RUNS) -max_len=1500 build/fuzz/corpus/npy tests/fuzz/corpus/npy
+	build/fuzz/tests/png_fuzz -runs=$(RUNS) -max_len=1500 build/fuzz/corpus/png tests/fuzz/corpus/png
+	build/fuzz/tests/tiff_fuzz -runs=$(RUNS) -max_len=1500 build/fuzz/corpus/tiff tests/fuzz/corpus/tiff
 
 BENCH ?=
 bench: setup-bench build/bench-venv/installed  ## cenote and its peers on every problem; BENCH="--quick" for a few, "--help" for more

@@ -49,14 +49,15 @@ double taps_of(const Geometry& g) {
 std::vector<Result> measure(const Roof& roof, Index planes, int times, const Execution& exec) {
   const std::vector<Operator> operators{Max{}, Min{}, Average{}, Sum{}, SmoothMax{10}, Lp{2}};
   std::vector<Result> out;
-  for (const auto& [name, g] : problems(planes)) {
+  for (const Windows& problem : problems(planes)) {
+    const Geometry& g = problem.geometry;
     Tensor<float> x(g.in());
     for (std::size_t i = 0; i < x.data().size(); ++i) x.data()[i] = static_cast<float>(i * 7919 % 1000) * 0.001F;
     Tensor<float> y(g.out());
     for (const Operator& op : operators) {
       Result r;
       r.op = operator_names[op.index()];
-      r.windows = name;
+      r.windows = problem.name;
       r.bytes = 4.0 * static_cast<double>(volume(g.in()) + volume(g.out()));
       r.taps = taps_of(g);
       r.roof = std::min(roof.additions_per_second, roof.bytes_per_second * r.taps / r.bytes);

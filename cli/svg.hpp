@@ -18,23 +18,23 @@ class Svg {
 
   void box(double x, double y, double width, double height, const std::string& fill, const std::string& line,
            double thick, bool dashed = false) {
-    add("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"", x, y, width, height);
+    add(R"(<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f")", x, y, width, height);
     out_ += " fill=\"" + fill + "\"";
     if (thick > 0) stroke(line, thick, dashed);
     out_ += "/>\n";
   }
   void line(double x1, double y1, double x2, double y2, const std::string& colour, double thick, bool dashed = false) {
-    add("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"", x1, y1, x2, y2);
+    add(R"(<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f")", x1, y1, x2, y2);
     stroke(colour, thick, dashed);
     out_ += "/>\n";
   }
   void dot(double x, double y, double radius, const std::string& fill) {
-    add("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"", x, y, radius);
+    add(R"(<circle cx="%.1f" cy="%.1f" r="%.1f")", x, y, radius);
     out_ += " fill=\"" + fill + "\"/>\n";
   }
   void text(double x, double y, const std::string& words, double size, const std::string& anchor,
             const std::string& colour) {
-    add("<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.0f\"", x, y, size);
+    add(R"(<text x="%.1f" y="%.1f" font-size="%.0f")", x, y, size);
     out_ += " text-anchor=\"" + anchor + "\" fill=\"" + colour + "\">";
     for (const char c : words) out_ += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
     out_ += "</text>\n";

@@ -127,7 +127,7 @@ int tour(const TourArguments& a) {
       contact_sheet({{"input", pixels_of(picture)},
                      {"max 8x8", pixels_of(max_pool(picture, windows))},
                      {"average 8x8", pixels_of(avg_pool(picture, windows))},
-                     {"smooth max 8x8, beta 10", pixels_of(smooth_max_pool(picture, windows, {.beta = 10}))}});
+                     {"smooth max 8x8, beta 50", pixels_of(smooth_max_pool(picture, windows, {.beta = 50}))}});
   Header header;
   header.type = Element::u8;
   header.dims = sheet.dims();
