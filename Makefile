@@ -41,11 +41,13 @@ test-clang:  ## clang++, optimised: the same, without what does not depend on th
 	cmake --build --preset dev-clang
 	ctest --preset dev-clang
 
+PIP_HERE = --quiet --no-build-isolation --no-deps --force-reinstall --config-settings=cmake.define.CENOTE_BUILD_PYTHON=ON
+
 # pip builds in the tree of the dev preset, whose library it finds there: a real wheel, and nothing is compiled twice.
 python: build/python-venv/installed  ## the Python package, into build/python-venv
 	cmake --preset dev
-	build/python-venv/bin/pip install --quiet --no-build-isolation --no-deps --force-reinstall -C build-dir=build/dev \
-	  -C cmake.build-type=RelWithDebInfo -C cmake.define.CENOTE_BUILD_PYTHON=ON .
+	build/python-venv/bin/pip install $(PIP_HERE) --config-settings=build-dir=build/dev \
+	  --config-settings=cmake.build-type=RelWithDebInfo .
 
 test-python: setup python  ## the Python package, against PyTorch and JAX
 	build/python-venv/bin/python -m pytest -q tests/python
@@ -117,8 +119,8 @@ bench-graphs: setup-bench build/bench-venv/installed  ## whole programs against 
 
 bench-python: setup-bench build/bench-venv/installed  ## what a call from Python costs, and cenote.torch on the layers of networks, beside PyTorch's
 	cmake --preset release
-	build/bench-venv/bin/pip install --quiet --no-build-isolation --no-deps --force-reinstall -C build-dir=build/release \
-	  -C cmake.build-type=Release -C cmake.define.CENOTE_BUILD_PYTHON=ON .
+	build/bench-venv/bin/pip install $(PIP_HERE) --config-settings=build-dir=build/release \
+	  --config-settings=cmake.build-type=Release .
 	build/bench-venv/bin/python bench/python_calls.py
 	build/bench-venv/bin/python bench/python_torch.py
 

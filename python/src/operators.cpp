@@ -9,7 +9,7 @@ using namespace nb::literals;
 
 template <class Op>
 struct Bound : Operator {
-  const Op& get() const { return std::get<Op>(value); }
+  [[nodiscard]] const Op& get() const { return std::get<Op>(value); }
 };
 
 const char* name_of(Ties ties) { return ties == Ties::first ? "first" : (ties == Ties::all ? "all" : "split"); }

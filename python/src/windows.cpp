@@ -25,7 +25,7 @@ struct BoundSliding : Described {};
 struct BoundAdaptive : Described {};
 struct BoundGlobal : Described {};
 struct BoundGeometry : Windows {
-  const Geometry& get() const { return std::get<Geometry>(value); }
+  [[nodiscard]] const Geometry& get() const { return std::get<Geometry>(value); }
 };
 
 nb::object plain(nb::handle object) {  // lists are not hashable, and may change
@@ -73,7 +73,7 @@ Geometry geometry_of(nb::handle geometry, nb::handle shape, std::string_view cal
 }  // namespace
 
 void bind_windows(nb::module_& m) {
-  nb::class_<Windows>(m, "Windows", "Which cells feed which output: Sliding, Adaptive, Global or Geometry.");
+  const nb::class_<Windows> base(m, "Windows", "Which cells feed which output: Sliding, Adaptive, Global or Geometry.");
 
   nb::class_<Described, Windows>(m, "ShapelessWindows", "Sliding, Adaptive or Global.")
       .def("__repr__",
