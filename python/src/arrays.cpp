@@ -287,6 +287,13 @@ nb::object borrowed(const void* data, const Dims& dims, Type type, nb::handle ow
   return array;
 }
 
+Type type_of_dtype(nb::handle dtype, const Place& place) {
+  PyArray_Descr* descr = nullptr;
+  if (PyArray_DescrConverter(dtype.ptr(), &descr) == 0) throw nb::python_error();
+  const nb::object owner = nb::steal(reinterpret_cast<PyObject*>(descr));
+  return type_of_descr(descr, place);
+}
+
 void check_same_type(const Array& x, const Array& other, const Place& place, const char* x_name) {
   if (x.type == other.type) return;
   refuse(place, std::string("has dtype ") + name_of(other.type) + ", but " + x_name + " has " + name_of(x.type) +

@@ -86,6 +86,9 @@ Array new_array(const Dims& dims, Type type, std::string_view caller);
 // A read-only numpy array of memory that `owner` keeps.
 nb::object borrowed(const void* data, const Dims& dims, Type type, nb::handle owner);
 
+// The element type of a numpy dtype; TypeError if it is none of the library's.
+Type type_of_dtype(nb::handle dtype, const Place& place);
+
 // TypeError unless both have one element type.
 void check_same_type(const Array& x, const Array& other, const Place& place, const char* x_name);
 

@@ -14,4 +14,5 @@ NB_MODULE(_core, m) {
   bind_winners(m);
   bind_graph(m);
   bind_execution(m);
+  bind_xla(m);
 }

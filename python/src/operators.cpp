@@ -57,6 +57,10 @@ nb::object identity(nb::handle self) {
 
 }  // namespace
 
+nb::object to_object(const AnyOperator& any) {
+  return std::visit([]<class Op>(const Op& op) { return nb::cast(Bound<Op>{{op}}); }, any);
+}
+
 void bind_operators(nb::module_& m) {
   nb::class_<Operator>(m, "Operator", "How a window becomes a number: Max, Min, Average, Sum, SmoothMax or Lp.")
       .def("__repr__", &printed)

@@ -1,0 +1,283 @@
+"""Pooling as primitives of jax: five of them, each a foreign function of XLA, and their rules.
+
+    forward(x) -> y                       select(x) -> y, winners          indices(winners) -> flat indices
+    push(point, dx) -> dy                 pull(point, gy) -> gx
+
+`push` is the derivative at a point and `pull` its transpose; each is the other's transpose for jax. The point is what the
+derivative needs to know of x: nothing for averages and sums, the winners (a byte an output) where one cell wins, x itself
+for the rest. Second derivatives are written in terms of `push` and `pull`, so that all orders follow.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from .. import _core
+from .._core import Average, Global, Lp, Max, Min, Operator, Sliding, SmoothMax, Sum, Windows
+
+for _name, _handler in _core.xla_handlers().items():
+    jax.ffi.register_ffi_target(_name, _handler, platform="cpu")
+
+
+def pool(op: Any, geometry: Any, x: Any, caller: str, return_indices: bool = False) -> Any:
+    """What the functions of the module call: arguments as the caller wrote them."""
+    if not isinstance(x, (jax.Array, np.ndarray, np.generic)):
+        raise TypeError(f"{caller}: x is {x!r:.80}; it must be a jax array or a numpy array")
+    x = jnp.asarray(x)
+    op, windows = _core.xla_signature(op, geometry, x.shape, x.dtype, caller)
+    if not return_indices:
+        return forward_p.bind(x, op=op, windows=windows)
+    if not isinstance(op, (Max, Min)):
+        raise TypeError(f"{caller}: op is {op!r}; it must be Max or Min where indices are asked for")
+    y, winners = select_p.bind(x, op=op, windows=windows)
+    return y, indices_p.bind(winners, op=op, windows=windows, shape=x.shape, dtype=_index_dtype(x.shape, windows, caller))
+
+
+def _index_dtype(shape: tuple[int, ...], windows: Windows, caller: str) -> np.dtype[Any]:
+    dtype = jax.dtypes.canonicalize_dtype(np.int64)
+    plane = np.prod([shape[axis] for axis in windows.axes], dtype=object)
+    if plane - 1 > np.iinfo(dtype).max:
+        raise ValueError(f"{caller}: x has {plane} cells on its pooled axes, more than indices of {dtype} count; set jax_enable_x64")
+    return dtype
+
+
+# ---- what the operators are to jax -------------------------------------------------------------------------------
+
+
+def _is_linear(op: Operator) -> bool:
+    return isinstance(op, (Average, Sum))
+
+
+def _keeps_winners(op: Operator) -> bool:
+    return isinstance(op, (Max, Min)) and op.ties == "first"
+
+
+def _forward_with_point(x: Any, op: Operator, windows: Windows) -> tuple[Any, tuple[Any, ...]]:
+    """y, and what push and pull need to know of x."""
+    if _keeps_winners(op):
+        y, winners = select_p.bind(x, op=op, windows=windows)
+        return y, (winners,)
+    return forward_p.bind(x, op=op, windows=windows), () if _is_linear(op) else (x,)
+
+
+def _curvature_of_push(x: Any, dx: Any, u: Any, op: Operator, windows: Windows, shape: tuple[int, ...]) -> Any:
+    """The derivative of push(x, dx) by x, applied to u; None where it is zero."""
+    push = functools.partial(push_p.bind, x, op=op, windows=windows, shape=shape)
+    if isinstance(op, SmoothMax):
+        return op.beta * (push(u * dx) - push(u) * push(dx))
+    if isinstance(op, Lp) and op.p != 1:
+        y = forward_p.bind(x, op=op, windows=windows)
+        if op.p == 2:
+            straight = _over(forward_p.bind(u * dx, op=Sum(), windows=windows), y)
+        else:
+            straight = push(_over(u * dx, x))
+        return (op.p - 1) * (straight - _over(push(u) * push(dx), y))
+    return None
+
+
+def _curvature_of_pull(x: Any, gy: Any, u: Any, op: Operator, windows: Windows, shape: tuple[int, ...]) -> Any:
+    """The derivative of pull(x, gy) by x, applied to u; None where it is zero."""
+    push = functools.partial(push_p.bind, x, op=op, windows=windows, shape=shape)
+    pull = functools.partial(pull_p.bind, x, op=op, windows=windows, shape=shape)
+    if isinstance(op, SmoothMax):
+        return op.beta * (u * pull(gy) - pull(gy * push(u)))
+    if isinstance(op, Lp) and op.p != 1:
+        y = forward_p.bind(x, op=op, windows=windows)
+        if op.p == 2:
+            straight = u * pull_p.bind(_over(gy, y), op=Sum(), windows=windows, shape=shape)
+        else:
+            straight = _over(u, x) * pull(gy)
+        return (op.p - 1) * (straight - pull(_over(gy * push(u), y)))
+    return None
+
+
+def _over(a: Any, b: Any) -> Any:
+    """a / b, and 0 where b is 0: there the norm has no second derivative, and its first is 0."""
+    zero = b == 0
+    return jnp.where(zero, 0, a / jnp.where(zero, 1, b))
+
+
+# ---- shapes ------------------------------------------------------------------------------------------------------
+
+
+def _forward_abstract(x: Any, *, op: Operator, windows: Windows) -> ShapedArray:
+    return ShapedArray(_core.output_shape(windows, x.shape), x.dtype)
+
+
+def _select_abstract(x: Any, *, op: Operator, windows: Windows) -> tuple[ShapedArray, ShapedArray]:
+    y = _forward_abstract(x, op=op, windows=windows)
+    return y, ShapedArray(y.shape, np.dtype(f"uint{8 * _core.winner_bytes(windows, x.shape)}"))
+
+
+def _push_abstract(*args: Any, op: Operator, windows: Windows, shape: tuple[int, ...]) -> ShapedArray:
+    return ShapedArray(_core.output_shape(windows, shape), args[-1].dtype)
+
+
+def _pull_abstract(*args: Any, op: Operator, windows: Windows, shape: tuple[int, ...]) -> ShapedArray:
+    return ShapedArray(shape, args[-1].dtype)
+
+
+def _indices_abstract(winners: Any, *, op: Operator, windows: Windows, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ShapedArray:
+    return ShapedArray(winners.shape, dtype)
+
+
+# ---- derivatives -------------------------------------------------------------------------------------------------
+
+
+def _zero_like(value: Any) -> ad.Zero:
+    return ad.Zero(jax.typeof(value).to_tangent_aval())
+
+
+def _forward_jvp(primals: Any, tangents: Any, *, op: Operator, windows: Windows) -> Any:
+    (x,), (dx,) = primals, tangents
+    if type(dx) is ad.Zero:
+        y = forward_p.bind(x, op=op, windows=windows)
+        return y, _zero_like(y)
+    y, point = _forward_with_point(x, op, windows)
+    return y, push_p.bind(*point, dx, op=op, windows=windows, shape=x.shape)
+
+
+def _select_jvp(primals: Any, tangents: Any, *, op: Operator, windows: Windows) -> Any:
+    (x,), (dx,) = primals, tangents
+    y, winners = select_p.bind(x, op=op, windows=windows)
+    if type(dx) is ad.Zero:
+        dy = _zero_like(y)
+    else:
+        dy = push_p.bind(winners if _keeps_winners(op) else x, dx, op=op, windows=windows, shape=x.shape)
+    return (y, winners), (dy, _zero_like(winners))
+
+
+def _indices_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    indices = indices_p.bind(*primals, **params)
+    return indices, _zero_like(indices)
+
+
+def _linear_jvp(primitive: Primitive, curvature: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+    """Of push and pull: linear in the last argument, curved in the point."""
+    *point, last = primals
+    *point_tangent, last_tangent = tangents
+    out = primitive.bind(*primals, **params)
+    terms = []
+    if type(last_tangent) is not ad.Zero:
+        terms.append(primitive.bind(*point, last_tangent, **params))
+    if point and type(point_tangent[0]) is not ad.Zero and not _keeps_winners(params["op"]):
+        curved = curvature(point[0], last, point_tangent[0], **params)
+        if curved is not None:
+            terms.append(curved.astype(out.dtype))
+    return out, functools.reduce(jnp.add, terms) if terms else _zero_like(out)
+
+
+def _linear_transpose(transposed: Primitive, cotangent: Any, *args: Any, **params: Any) -> Any:
+    *point, last = args
+    if type(cotangent) is ad.Zero:
+        return [None] * len(point) + [ad.Zero(last.aval)]
+    return [None] * len(point) + [transposed.bind(*point, cotangent, **params)]
+
+
+# ---- vmap: one more axis that is not pooled ----------------------------------------------------------------------
+
+
+def _with_axis(windows: Windows, axis: int) -> Windows:
+    """The same windows on arrays with one more axis, at `axis`."""
+    axes = tuple(a + (a >= axis) for a in windows.axes)
+    if isinstance(windows, Sliding):
+        return Sliding(windows.kernel, windows.stride, windows.padding, windows.dilation, windows.ceil_mode, axes)
+    if isinstance(windows, Global):
+        return Global(None, axes, windows.keepdims)
+    return _core.Adaptive(windows.output_size, axes)
+
+
+def _output_axis(windows: Windows, axis: int) -> int:
+    """Where an axis of the input that is not pooled is in the output."""
+    return axis - sum(a < axis for a in windows.axes) if isinstance(windows, Global) and not windows.keepdims else axis
+
+
+def _forward_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, windows: Windows) -> Any:
+    (x,), (axis,) = args, axes
+    windows = _with_axis(windows, axis)
+    out = primitive.bind(x, op=op, windows=windows)
+    at = _output_axis(windows, axis)
+    return (out, [at] * len(out)) if primitive.multiple_results else (out, at)
+
+
+def _indices_batch(args: Any, axes: Any, *, op: Operator, windows: Windows, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    winners = jnp.moveaxis(args[0], axes[0], 0)
+    shape = (winners.shape[0], *shape)
+    return indices_p.bind(winners, op=op, windows=_with_axis(windows, 0), shape=shape, dtype=dtype), 0
+
+
+def _linear_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, windows: Windows, shape: tuple[int, ...]) -> Any:
+    size = next(arg.shape[axis] for arg, axis in zip(args, axes) if axis is not None)
+    args = [
+        jnp.broadcast_to(arg, (size, *arg.shape)) if axis is None else jnp.moveaxis(arg, axis, 0) for arg, axis in zip(args, axes)
+    ]
+    return primitive.bind(*args, op=op, windows=_with_axis(windows, 0), shape=(size, *shape)), 0
+
+
+# ---- to XLA ------------------------------------------------------------------------------------------------------
+
+
+def _attributes(op: Operator, windows: Windows, shape: tuple[int, ...] = (), dtype: Any = None) -> dict[str, Any]:
+    def typed(value: Any) -> Any:
+        if isinstance(value, str):
+            return value
+        return np.float64(value) if isinstance(value, float) else np.array(value, np.int64)[()]
+
+    out = {name: typed(value) for name, value in _core.xla_attributes(op, windows).items()}
+    return {**out, "shape": np.array(shape, np.int64)} if shape else out
+
+
+def _lower_cpu(target: str, ctx: Any, *args: Any, **params: Any) -> Any:
+    return jax.ffi.ffi_lowering(target)(ctx, *args, **_attributes(**params))
+
+
+def _lower_elsewhere(ctx: Any, *args: Any, **params: Any) -> Any:
+    platforms = ", ".join(ctx.module_context.platforms)
+    raise NotImplementedError(
+        f"cenote.jax runs on CPUs, and this program is for {platforms}; put its arrays on jax.devices('cpu'), "
+        "or choose the platform with jax.default_device"
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(primitive: Primitive, **params: Any) -> Any:
+    return jax.jit(functools.partial(primitive.bind, **params))
+
+
+def _primitive(name: str, abstract: Any, jvp: Any, batch: Any, multiple_results: bool = False) -> Primitive:
+    primitive = Primitive(f"cenote_{name}")
+    primitive.multiple_results = multiple_results
+    primitive.def_impl(lambda *args, **params: _compiled(primitive, **params)(*args))
+    primitive.def_abstract_eval(abstract)
+    ad.primitive_jvps[primitive] = jvp
+    batching.primitive_batchers[primitive] = batch
+    mlir.register_lowering(primitive, _lower_elsewhere)
+    mlir.register_lowering(primitive, functools.partial(_lower_cpu, primitive.name), platform="cpu")
+    return primitive
+
+
+forward_p = _primitive("forward", _forward_abstract, _forward_jvp, lambda *args, **params: _forward_batch(forward_p, *args, **params))
+select_p = _primitive("select", _select_abstract, _select_jvp, lambda *args, **params: _forward_batch(select_p, *args, **params), True)
+indices_p = _primitive("indices", _indices_abstract, _indices_jvp, _indices_batch)
+push_p = _primitive(
+    "push",
+    _push_abstract,
+    lambda *args, **params: _linear_jvp(push_p, _curvature_of_push, *args, **params),
+    lambda *args, **params: _linear_batch(push_p, *args, **params),
+)
+pull_p = _primitive(
+    "pull",
+    _pull_abstract,
+    lambda *args, **params: _linear_jvp(pull_p, _curvature_of_pull, *args, **params),
+    lambda *args, **params: _linear_batch(pull_p, *args, **params),
+)
+ad.primitive_transposes[push_p] = functools.partial(_linear_transpose, pull_p)
+ad.primitive_transposes[pull_p] = functools.partial(_linear_transpose, push_p)
