@@ -43,13 +43,13 @@ template <class W, class Visit>
 void each_parameter_of_windows(W& windows, Visit&& visit) {
   visit("axes", windows.axes);
   if constexpr (requires { windows.kernel; }) {
-    visit("kernel", windows.kernel.entries);
-    visit("stride", windows.stride.entries);
+    visit("kernel", windows.kernel);
+    visit("stride", windows.stride);
     visit("padding", windows.padding);
-    visit("dilation", windows.dilation.entries);
+    visit("dilation", windows.dilation);
     visit("rounding", windows.rounding);
   } else if constexpr (requires { windows.output; }) {
-    visit("output", windows.output.entries);
+    visit("output", windows.output);
   } else {
     visit("keep", windows.keep);
   }
@@ -70,6 +70,7 @@ concept Integer = std::is_enum_v<T> || std::is_integral_v<T>;
 struct Writer {
   nb::dict to;
   void operator()(const char* name, const Dims& dims) { to[name] = nb::list(to_tuple(dims)); }
+  void operator()(const char* name, const PerAxis& numbers) { (*this)(name, numbers.entries); }
   void operator()(const char* name, const Pads& pads) {
     Dims low;
     Dims high;
@@ -87,6 +88,11 @@ struct Writer {
 struct Reader {
   const XlaFrame& from;
   void operator()(const char* name, Dims& to) const { from.get(name, to); }
+  void operator()(const char* name, PerAxis& to) const {
+    Dims numbers;
+    from.get(name, numbers);
+    to = numbers;
+  }
   void operator()(const char* name, Pads& to) const {
     Dims low;
     Dims high;

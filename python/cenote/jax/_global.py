@@ -92,7 +92,7 @@ def global_smooth_max_pool(
 
     >>> import jax.numpy as jnp, cenote.jax
     >>> cenote.jax.global_smooth_max_pool(jnp.array([[1.0, 5], [7, 7]]), spatial_dims=1, keepdims=False, beta=1.0).round(4)
-    Array([5.0181, 7.6931], dtype=float32)
+    Array([5.0182, 7.6931], dtype=float32)
     """
     return pool((SMOOTH_MAX, beta, "zeros"), (GLOBAL, spatial_dims, axes, keepdims), x, "global_smooth_max_pool")
 

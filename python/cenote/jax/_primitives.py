@@ -76,7 +76,7 @@ def _curvature_of_push(x: Any, dx: Any, u: Any, op: Operator, windows: Windows, 
     if isinstance(op, Lp) and op.p != 1:
         y = forward_p.bind(x, op=op, windows=windows)
         if op.p == 2:
-            straight = _over(forward_p.bind(u * dx, op=Sum(), windows=windows), y)
+            straight = _over(push_p.bind(u * dx, op=Sum(), windows=windows, shape=shape), y)
         else:
             straight = push(_over(u * dx, x))
         return (op.p - 1) * (straight - _over(push(u) * push(dx), y))
@@ -200,6 +200,11 @@ def _output_axis(windows: Windows, axis: int) -> int:
     return axis - sum(a < axis for a in windows.axes) if isinstance(windows, Global) and not windows.keepdims else axis
 
 
+def _input_axis(windows: Windows, axis: int, rank: int) -> int:
+    """Where a new axis may be put into inputs of `rank` axes to come out at `axis`."""
+    return next(a for a in range(rank + 1) if _output_axis(_with_axis(windows, a), a) == axis)
+
+
 def _forward_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, windows: Windows) -> Any:
     (x,), (axis,) = args, axes
     windows = _with_axis(windows, axis)
@@ -209,17 +214,32 @@ def _forward_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, 
 
 
 def _indices_batch(args: Any, axes: Any, *, op: Operator, windows: Windows, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    winners = jnp.moveaxis(args[0], axes[0], 0)
-    shape = (winners.shape[0], *shape)
-    return indices_p.bind(winners, op=op, windows=_with_axis(windows, 0), shape=shape, dtype=dtype), 0
+    (winners,), (axis,) = args, axes
+    at = _input_axis(windows, axis, len(shape))
+    shape = (*shape[:at], winners.shape[axis], *shape[at:])
+    return indices_p.bind(winners, op=op, windows=_with_axis(windows, at), shape=shape, dtype=dtype), axis
 
 
 def _linear_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, windows: Windows, shape: tuple[int, ...]) -> Any:
-    size = next(arg.shape[axis] for arg, axis in zip(args, axes) if axis is not None)
-    args = [
-        jnp.broadcast_to(arg, (size, *arg.shape)) if axis is None else jnp.moveaxis(arg, axis, 0) for arg, axis in zip(args, axes)
-    ]
-    return primitive.bind(*args, op=op, windows=_with_axis(windows, 0), shape=(size, *shape)), 0
+    last_is_input = primitive is push_p
+    are_inputs = [not _keeps_winners(op)] * (len(args) - 1) + [last_is_input]  # the others have the output's shape
+    # The first argument that has the new axis says where it is; the others follow.
+    size, at = next(
+        (arg.shape[axis], axis if is_input else _input_axis(windows, axis, len(shape)))
+        for arg, axis, is_input in zip(args, axes, are_inputs)
+        if axis is not None
+    )
+    windows = _with_axis(windows, at)
+    out_at = _output_axis(windows, at)
+
+    def placed(arg: Any, axis: int | None, to: int) -> Any:
+        if axis is None:
+            return jnp.broadcast_to(jnp.expand_dims(arg, to), (*arg.shape[:to], size, *arg.shape[to:]))
+        return jnp.moveaxis(arg, axis, to) if axis != to else arg
+
+    args = [placed(arg, axis, at if is_input else out_at) for arg, axis, is_input in zip(args, axes, are_inputs)]
+    shape = (*shape[:at], size, *shape[at:])
+    return primitive.bind(*args, op=op, windows=windows, shape=shape), out_at if last_is_input else at
 
 
 # ---- to XLA ------------------------------------------------------------------------------------------------------

@@ -176,7 +176,7 @@ def smooth_max_pool(
 
     >>> import jax.numpy as jnp, cenote.jax
     >>> cenote.jax.smooth_max_pool(jnp.array([1.0, 5, 2, 0]), (2,), beta=1.0).round(4)
-    Array([5.0181, 2.1269], dtype=float32)
+    Array([5.0182, 2.1269], dtype=float32)
     """
     return pool((SMOOTH_MAX, beta, padding_mode), (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes), x, "smooth_max_pool")
 
