@@ -153,11 +153,6 @@ def test_what_is_no_array_is_refused(x):
         cenote.jax.max_pool(x, (1,))
 
 
-def test_indices_of_an_average_are_refused():
-    with pytest.raises(TypeError, match=r"it must be Max or Min where indices are asked for"):
-        _primitives.pool(cenote.Average(), cenote.Sliding((2, 2)), X, "forward", return_indices=True)
-
-
 def test_indices_that_int32_cannot_count_are_refused():
     huge = jax.ShapeDtypeStruct((1 << 16, 1 << 16), np.uint8)
     with pytest.raises(ValueError, match="4294967296 cells on its pooled axes, more than indices of int32 count; set jax_enable_x64"):

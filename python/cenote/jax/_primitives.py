@@ -8,9 +8,13 @@ derivative needs to know of x: nothing for averages and sums, the winners (a byt
 for the rest. Second derivatives are written in terms of `push` and `pull`, so that all orders follow.
 """
 
+# jax does not type what extends it.
+# mypy: allow-untyped-calls
+
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import jax
@@ -21,32 +25,35 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from .. import _core
-from .._core import Average, Global, Lp, Max, Min, Operator, Sliding, SmoothMax, Sum, Windows
+from .._core import Adaptive, Average, Global, Lp, Max, Min, Operator, Sliding, SmoothMax, Sum
 
 for _name, _handler in _core.xla_handlers().items():
     jax.ffi.register_ffi_target(_name, _handler, platform="cpu")
 
 
-def pool(op: Any, geometry: Any, x: Any, caller: str, return_indices: bool = False) -> Any:
-    """What the functions of the module call: arguments as the caller wrote them."""
+def pool(op: object, geometry: object, x: object, caller: str) -> jax.Array:
+    """What the functions of the module call, with arguments as the caller wrote them."""
+    x, op, windows = _checked(op, geometry, x, caller)
+    y: jax.Array = forward_p.bind(x, op=op, windows=windows)
+    return y
+
+
+def pool_with_indices(op: object, geometry: object, x: object, caller: str) -> tuple[jax.Array, jax.Array]:
+    """The same, and the winners as flat indices."""
+    x, op, windows = _checked(op, geometry, x, caller)
+    dtype = jax.dtypes.canonicalize_dtype(np.int64)
+    plane = math.prod(x.shape[axis] for axis in windows.axes)
+    if plane - 1 > np.iinfo(dtype).max:
+        raise ValueError(f"{caller}: x has {plane} cells on its pooled axes, more than indices of {dtype} count; set jax_enable_x64")
+    y, winners = select_p.bind(x, op=op, windows=windows)
+    return y, indices_p.bind(winners, op=op, windows=windows, shape=x.shape, dtype=dtype)
+
+
+def _checked(op: object, geometry: object, x: object, caller: str) -> tuple[jax.Array, Operator, Any]:
     if not isinstance(x, (jax.Array, np.ndarray, np.generic)):
         raise TypeError(f"{caller}: x is {x!r:.80}; it must be a jax array or a numpy array")
     x = jnp.asarray(x)
-    op, windows = _core.xla_signature(op, geometry, x.shape, x.dtype, caller)
-    if not return_indices:
-        return forward_p.bind(x, op=op, windows=windows)
-    if not isinstance(op, (Max, Min)):
-        raise TypeError(f"{caller}: op is {op!r}; it must be Max or Min where indices are asked for")
-    y, winners = select_p.bind(x, op=op, windows=windows)
-    return y, indices_p.bind(winners, op=op, windows=windows, shape=x.shape, dtype=_index_dtype(x.shape, windows, caller))
-
-
-def _index_dtype(shape: tuple[int, ...], windows: Windows, caller: str) -> np.dtype[Any]:
-    dtype = jax.dtypes.canonicalize_dtype(np.int64)
-    plane = np.prod([shape[axis] for axis in windows.axes], dtype=object)
-    if plane - 1 > np.iinfo(dtype).max:
-        raise ValueError(f"{caller}: x has {plane} cells on its pooled axes, more than indices of {dtype} count; set jax_enable_x64")
-    return dtype
+    return x, *_core.xla_signature(op, geometry, x.shape, x.dtype, caller)
 
 
 # ---- what the operators are to jax -------------------------------------------------------------------------------
@@ -60,7 +67,7 @@ def _keeps_winners(op: Operator) -> bool:
     return isinstance(op, (Max, Min)) and op.ties == "first"
 
 
-def _forward_with_point(x: Any, op: Operator, windows: Windows) -> tuple[Any, tuple[Any, ...]]:
+def _forward_with_point(x: Any, op: Operator, windows: Any) -> tuple[Any, tuple[Any, ...]]:
     """y, and what push and pull need to know of x."""
     if _keeps_winners(op):
         y, winners = select_p.bind(x, op=op, windows=windows)
@@ -68,7 +75,7 @@ def _forward_with_point(x: Any, op: Operator, windows: Windows) -> tuple[Any, tu
     return forward_p.bind(x, op=op, windows=windows), () if _is_linear(op) else (x,)
 
 
-def _curvature_of_push(x: Any, dx: Any, u: Any, op: Operator, windows: Windows, shape: tuple[int, ...]) -> Any:
+def _curvature_of_push(x: Any, dx: Any, u: Any, op: Operator, windows: Any, shape: tuple[int, ...]) -> Any:
     """The derivative of push(x, dx) by x, applied to u; None where it is zero."""
     push = functools.partial(push_p.bind, x, op=op, windows=windows, shape=shape)
     if isinstance(op, SmoothMax):
@@ -83,7 +90,7 @@ def _curvature_of_push(x: Any, dx: Any, u: Any, op: Operator, windows: Windows, 
     return None
 
 
-def _curvature_of_pull(x: Any, gy: Any, u: Any, op: Operator, windows: Windows, shape: tuple[int, ...]) -> Any:
+def _curvature_of_pull(x: Any, gy: Any, u: Any, op: Operator, windows: Any, shape: tuple[int, ...]) -> Any:
     """The derivative of pull(x, gy) by x, applied to u; None where it is zero."""
     push = functools.partial(push_p.bind, x, op=op, windows=windows, shape=shape)
     pull = functools.partial(pull_p.bind, x, op=op, windows=windows, shape=shape)
@@ -108,24 +115,24 @@ def _over(a: Any, b: Any) -> Any:
 # ---- shapes ------------------------------------------------------------------------------------------------------
 
 
-def _forward_abstract(x: Any, *, op: Operator, windows: Windows) -> ShapedArray:
+def _forward_abstract(x: Any, *, op: Operator, windows: Any) -> ShapedArray:
     return ShapedArray(_core.output_shape(windows, x.shape), x.dtype)
 
 
-def _select_abstract(x: Any, *, op: Operator, windows: Windows) -> tuple[ShapedArray, ShapedArray]:
+def _select_abstract(x: Any, *, op: Operator, windows: Any) -> tuple[ShapedArray, ShapedArray]:
     y = _forward_abstract(x, op=op, windows=windows)
     return y, ShapedArray(y.shape, np.dtype(f"uint{8 * _core.winner_bytes(windows, x.shape)}"))
 
 
-def _push_abstract(*args: Any, op: Operator, windows: Windows, shape: tuple[int, ...]) -> ShapedArray:
+def _push_abstract(*args: Any, op: Operator, windows: Any, shape: tuple[int, ...]) -> ShapedArray:
     return ShapedArray(_core.output_shape(windows, shape), args[-1].dtype)
 
 
-def _pull_abstract(*args: Any, op: Operator, windows: Windows, shape: tuple[int, ...]) -> ShapedArray:
+def _pull_abstract(*args: Any, op: Operator, windows: Any, shape: tuple[int, ...]) -> ShapedArray:
     return ShapedArray(shape, args[-1].dtype)
 
 
-def _indices_abstract(winners: Any, *, op: Operator, windows: Windows, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ShapedArray:
+def _indices_abstract(winners: Any, *, op: Operator, windows: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ShapedArray:
     return ShapedArray(winners.shape, dtype)
 
 
@@ -136,7 +143,7 @@ def _zero_like(value: Any) -> ad.Zero:
     return ad.Zero(jax.typeof(value).to_tangent_aval())
 
 
-def _forward_jvp(primals: Any, tangents: Any, *, op: Operator, windows: Windows) -> Any:
+def _forward_jvp(primals: Any, tangents: Any, *, op: Operator, windows: Any) -> Any:
     (x,), (dx,) = primals, tangents
     if type(dx) is ad.Zero:
         y = forward_p.bind(x, op=op, windows=windows)
@@ -145,7 +152,7 @@ def _forward_jvp(primals: Any, tangents: Any, *, op: Operator, windows: Windows)
     return y, push_p.bind(*point, dx, op=op, windows=windows, shape=x.shape)
 
 
-def _select_jvp(primals: Any, tangents: Any, *, op: Operator, windows: Windows) -> Any:
+def _select_jvp(primals: Any, tangents: Any, *, op: Operator, windows: Any) -> Any:
     (x,), (dx,) = primals, tangents
     y, winners = select_p.bind(x, op=op, windows=windows)
     if type(dx) is ad.Zero:
@@ -185,27 +192,27 @@ def _linear_transpose(transposed: Primitive, cotangent: Any, *args: Any, **param
 # ---- vmap: one more axis that is not pooled ----------------------------------------------------------------------
 
 
-def _with_axis(windows: Windows, axis: int) -> Windows:
+def _with_axis(windows: Any, axis: int) -> Any:
     """The same windows on arrays with one more axis, at `axis`."""
-    axes = tuple(a + (a >= axis) for a in windows.axes)
+    given = windows  # whose arguments have no types
+    axes = tuple(a + (a >= axis) for a in given.axes)
     if isinstance(windows, Sliding):
-        return Sliding(windows.kernel, windows.stride, windows.padding, windows.dilation, windows.ceil_mode, axes)
-    if isinstance(windows, Global):
-        return Global(None, axes, windows.keepdims)
-    return _core.Adaptive(windows.output_size, axes)
+        return Sliding(given.kernel, given.stride, given.padding, given.dilation, given.ceil_mode, axes)
+    return Global(None, axes, given.keepdims) if isinstance(windows, Global) else Adaptive(given.output_size, axes)
 
 
-def _output_axis(windows: Windows, axis: int) -> int:
+def _output_axis(windows: Any, axis: int) -> int:
     """Where an axis of the input that is not pooled is in the output."""
-    return axis - sum(a < axis for a in windows.axes) if isinstance(windows, Global) and not windows.keepdims else axis
+    dropped = isinstance(windows, Global) and not windows.keepdims
+    return axis - sum(a < axis for a in windows.axes) if dropped else axis
 
 
-def _input_axis(windows: Windows, axis: int, rank: int) -> int:
+def _input_axis(windows: Any, axis: int, rank: int) -> int:
     """Where a new axis may be put into inputs of `rank` axes to come out at `axis`."""
     return next(a for a in range(rank + 1) if _output_axis(_with_axis(windows, a), a) == axis)
 
 
-def _forward_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, windows: Windows) -> Any:
+def _forward_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, windows: Any) -> Any:
     (x,), (axis,) = args, axes
     windows = _with_axis(windows, axis)
     out = primitive.bind(x, op=op, windows=windows)
@@ -213,14 +220,14 @@ def _forward_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, 
     return (out, [at] * len(out)) if primitive.multiple_results else (out, at)
 
 
-def _indices_batch(args: Any, axes: Any, *, op: Operator, windows: Windows, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _indices_batch(args: Any, axes: Any, *, op: Operator, windows: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     (winners,), (axis,) = args, axes
     at = _input_axis(windows, axis, len(shape))
     shape = (*shape[:at], winners.shape[axis], *shape[at:])
     return indices_p.bind(winners, op=op, windows=_with_axis(windows, at), shape=shape, dtype=dtype), axis
 
 
-def _linear_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, windows: Windows, shape: tuple[int, ...]) -> Any:
+def _linear_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, windows: Any, shape: tuple[int, ...]) -> Any:
     last_is_input = primitive is push_p
     are_inputs = [not _keeps_winners(op)] * (len(args) - 1) + [last_is_input]  # the others have the output's shape
     # The first argument that has the new axis says where it is; the others follow.
@@ -245,7 +252,7 @@ def _linear_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, w
 # ---- to XLA ------------------------------------------------------------------------------------------------------
 
 
-def _attributes(op: Operator, windows: Windows, shape: tuple[int, ...] = (), dtype: Any = None) -> dict[str, Any]:
+def _attributes(op: Operator, windows: Any, shape: tuple[int, ...] = (), dtype: Any = None) -> dict[str, Any]:
     def typed(value: Any) -> Any:
         if isinstance(value, str):
             return value
@@ -284,16 +291,16 @@ def _primitive(name: str, abstract: Any, jvp: Any, batch: Any, multiple_results:
     return primitive
 
 
-forward_p = _primitive("forward", _forward_abstract, _forward_jvp, lambda *args, **params: _forward_batch(forward_p, *args, **params))
-select_p = _primitive("select", _select_abstract, _select_jvp, lambda *args, **params: _forward_batch(select_p, *args, **params), True)
-indices_p = _primitive("indices", _indices_abstract, _indices_jvp, _indices_batch)
-push_p = _primitive(
+forward_p: Primitive = _primitive("forward", _forward_abstract, _forward_jvp, lambda *args, **params: _forward_batch(forward_p, *args, **params))
+select_p: Primitive = _primitive("select", _select_abstract, _select_jvp, lambda *args, **params: _forward_batch(select_p, *args, **params), True)
+indices_p: Primitive = _primitive("indices", _indices_abstract, _indices_jvp, _indices_batch)
+push_p: Primitive = _primitive(
     "push",
     _push_abstract,
     lambda *args, **params: _linear_jvp(push_p, _curvature_of_push, *args, **params),
     lambda *args, **params: _linear_batch(push_p, *args, **params),
 )
-pull_p = _primitive(
+pull_p: Primitive = _primitive(
     "pull",
     _pull_abstract,
     lambda *args, **params: _linear_jvp(pull_p, _curvature_of_pull, *args, **params),
