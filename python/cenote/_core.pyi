@@ -369,3 +369,16 @@ def limit_target(name: str) -> None:
     """
     Lets kernels use this instruction set at most; an empty name lifts the limit.
     """
+
+def xla_handlers(minor_version: int) -> dict[str, Any]:
+    """
+    The handlers for jax.ffi.register_ffi_target, made for version 0.minor_version of XLA's interface or older.
+    """
+
+def xla_signature(op: object, geometry: object, shape: object, dtype: object, caller: str) -> tuple[Operator, Windows]:
+    """
+    Operator and windows of a call, checked, in the form in which programs keep them.
+    """
+
+def xla_attributes(op: Operator, geometry: Windows) -> dict[str, int | float | str | list[int]]:
+    """What the handlers read."""

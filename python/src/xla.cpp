@@ -1,5 +1,6 @@
 // Pooling as foreign functions of XLA, for cenote.jax: what a call needs is checked while jax traces, travels as
 // attributes of the call, and is read from them by the handlers, which run without Python.
+#include <algorithm>
 #include <cstring>
 
 #include "bind.hpp"
@@ -69,9 +70,9 @@ concept Integer = std::is_enum_v<T> || std::is_integral_v<T>;
 
 struct Writer {
   nb::dict to;
-  void operator()(const char* name, const Dims& dims) { to[name] = nb::list(to_tuple(dims)); }
-  void operator()(const char* name, const PerAxis& numbers) { (*this)(name, numbers.entries); }
-  void operator()(const char* name, const Pads& pads) {
+  void operator()(const char* name, const Dims& dims) const { to[name] = nb::list(to_tuple(dims)); }
+  void operator()(const char* name, const PerAxis& numbers) const { (*this)(name, numbers.entries); }
+  void operator()(const char* name, const Pads& pads) const {
     Dims low;
     Dims high;
     for (int i = 0; i < pads.rank; ++i) {
@@ -81,8 +82,8 @@ struct Writer {
     (*this)((name + std::string("_low")).c_str(), low);
     (*this)((name + std::string("_high")).c_str(), high);
   }
-  void operator()(const char* name, double number) { to[name] = number; }
-  void operator()(const char* name, Integer auto number) { to[name] = static_cast<Index>(number); }
+  void operator()(const char* name, double number) const { to[name] = number; }
+  void operator()(const char* name, Integer auto number) const { to[name] = static_cast<Index>(number); }
 };
 
 struct Reader {
@@ -111,7 +112,7 @@ struct Reader {
 
 // The attributes of a call, from windows as `signature` makes them.
 nb::dict attributes(nb::handle op, nb::handle windows) {
-  Writer write{nb::dict()};
+  const Writer write{nb::dict()};
   std::visit(
       [&]<class Op>(const Op& each) {
         write.to["operator"] = Op::name;
@@ -133,12 +134,12 @@ nb::dict attributes(nb::handle op, nb::handle windows) {
 
 AnyOperator read_operator(const XlaFrame& frame) {
   const std::string_view name = frame.text("operator");
-#define CENOTE_READ(Op)                      \
-  if (name == Op::name) {                    \
-    Op op;                                   \
-    each_parameter(op, Reader{frame});       \
+#define CENOTE_READ(Op)                       \
+  if (name == Op::name) {                     \
+    Op op;                                    \
+    each_parameter(op, Reader{frame});        \
     spec::detail::check_operator(caller, op); \
-    return op;                               \
+    return op;                                \
   }
   CENOTE_OPERATORS(CENOTE_READ)
 #undef CENOTE_READ
@@ -165,7 +166,8 @@ Geometry read_geometry(const XlaFrame& frame, const Dims& in) {
 template <class Buffer>
 void check_winners(const Buffer& buffer, const Winners& winners) {
   spec::detail::check_shape(caller, "winners", dims_of(buffer), winners.dims());
-  const Index bytes = with_scalar(element_type(buffer), []<class T>(std::type_identity<T>) { return Index{sizeof(T)}; });
+  const Index bytes =
+      with_scalar(element_type(buffer), []<class T>(std::type_identity<T>) { return Index{sizeof(T)}; });
   if (bytes != winners.bytes_each()) throw std::invalid_argument("winners have another size than this geometry's");
 }
 void copy_bytes(void* to, const void* from, std::size_t bytes) {
@@ -182,23 +184,25 @@ Winners read_winners(const XLA_FFI_Buffer& buffer, const Geometry& g) {
 void run_forward(const XlaFrame& frame) {
   const AnyOperator any = read_operator(frame);
   const Geometry g = read_geometry(frame, dims_of(frame.argument(0)));
-  dispatch<false>(any, element_type(frame.argument(0)), {caller, "x"}, [&]<class Op, class T>(const Op& op, std::type_identity<T>) {
-    forward<T>(op, g, frame.read<T>(0), frame.write<T>(0), {}, caller);
-  });
+  dispatch<false>(any, element_type(frame.argument(0)), {caller, "x"},
+                  [&]<class Op, class T>(const Op& op, std::type_identity<T>) {
+                    forward<T>(op, g, frame.read<T>(0), frame.write<T>(0), {}, caller);
+                  });
 }
 void run_select(const XlaFrame& frame) {
   const AnyOperator any = read_operator(frame);
   const Geometry g = read_geometry(frame, dims_of(frame.argument(0)));
-  dispatch<false>(any, element_type(frame.argument(0)), {caller, "x"}, [&]<class Op, class T>(const Op& op, std::type_identity<T>) {
-    if constexpr (Selecting<Op>) {
-      Winners winners(g);
-      check_winners(frame.result(1), winners);
-      forward_with_winners<T>(op, g, frame.read<T>(0), frame.write<T>(0), winners, {}, caller);
-      copy_bytes(frame.result(1).data, winners.bytes().data(), winners.bytes().size());
-    } else {
-      throw std::invalid_argument("only max and min have winners");
-    }
-  });
+  dispatch<false>(any, element_type(frame.argument(0)), {caller, "x"},
+                  [&]<class Op, class T>(const Op& op, std::type_identity<T>) {
+                    if constexpr (Selecting<Op>) {
+                      Winners winners(g);
+                      check_winners(frame.result(1), winners);
+                      forward_with_winners<T>(op, g, frame.read<T>(0), frame.write<T>(0), winners, {}, caller);
+                      copy_bytes(frame.result(1).data, winners.bytes().data(), winners.bytes().size());
+                    } else {
+                      throw std::invalid_argument("only max and min have winners");
+                    }
+                  });
 }
 
 // The derivative at a point: nothing for a linear operator, winners where there is one winner, x for the rest.
@@ -301,7 +305,9 @@ nb::tuple signature(nb::handle op, nb::handle windows, nb::handle shape, nb::han
 void bind_xla(nb::module_& m) {
   m.def(
       "xla_handlers",
-      [] {
+      [](int minor_version) {
+        nb::set_leak_warnings(false);  // jax keeps operators and windows in its caches until the process ends
+        xla_minor_version = std::clamp(minor_version, 1, XLA_FFI_API_MINOR);
         nb::dict out;
         const auto add = [&](const char* name, XLA_FFI_Handler* handler) {
           out[name] = nb::capsule(reinterpret_cast<void*>(handler));
@@ -313,7 +319,8 @@ void bind_xla(nb::module_& m) {
         add("cenote_indices", &xla_handler<run_indices>);
         return out;
       },
-      nb::sig("def xla_handlers() -> dict[str, typing.Any]"), "The handlers for jax.ffi.register_ffi_target.");
+      "minor_version"_a, nb::sig("def xla_handlers(minor_version: int) -> dict[str, typing.Any]"),
+      "The handlers for jax.ffi.register_ffi_target, made for version 0.minor_version of XLA's interface or older.");
   m.def("xla_signature", &signature, "op"_a.none(), "geometry"_a.none(), "shape"_a.none(), "dtype"_a.none(), "caller"_a,
         nb::sig("def xla_signature(op: object, geometry: object, shape: object, dtype: object, caller: str) "
                 "-> tuple[Operator, Windows]"),

@@ -2,6 +2,7 @@
 // XLA's C interface is used, whose header stands in third_party/: the package builds without jax.
 #pragma once
 
+#include <atomic>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -105,13 +106,17 @@ class XlaFrame {
   const XLA_FFI_CallFrame& frame_;
 };
 
+// The version of XLA's interface that handlers say they are made for. Runtimes before 0.2 want to hear their own; what
+// is used here has been the same since 0.1.
+inline std::atomic<int> xla_minor_version = XLA_FFI_API_MINOR;
+
 // A function of a frame as XLA calls it: it answers the question for its version, and exceptions become errors.
 template <void (*run)(const XlaFrame&)>
 XLA_FFI_Error* xla_handler(XLA_FFI_CallFrame* frame) {
   if (frame->extension_start != nullptr && frame->extension_start->type == XLA_FFI_Extension_Metadata) {
     XLA_FFI_Metadata& metadata = *reinterpret_cast<XLA_FFI_Metadata_Extension*>(frame->extension_start)->metadata;
     metadata.api_version.major_version = XLA_FFI_API_MAJOR;
-    metadata.api_version.minor_version = XLA_FFI_API_MINOR;
+    metadata.api_version.minor_version = xla_minor_version;
     metadata.traits = 0;
     return nullptr;
   }

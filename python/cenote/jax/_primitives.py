@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import functools
 import math
+import pathlib
+import re
 from typing import Any
 
 import jax
@@ -27,8 +29,16 @@ from jax.interpreters import ad, batching, mlir
 from .. import _core
 from .._core import Adaptive, Average, Global, Lp, Max, Min, Operator, Sliding, SmoothMax, Sum
 
-for _name, _handler in _core.xla_handlers().items():
-    jax.ffi.register_ffi_target(_name, _handler, platform="cpu")
+
+def _register_handlers() -> None:
+    # Older jaxlibs take handlers of their own version only; which it is, their header says.
+    header = pathlib.Path(jax.ffi.include_dir(), "xla", "ffi", "api", "c_api.h")
+    (version,) = re.findall(r"define XLA_FFI_API_MINOR (\d+)", header.read_text())
+    for name, handler in _core.xla_handlers(int(version)).items():
+        jax.ffi.register_ffi_target(name, handler, platform="cpu")
+
+
+_register_handlers()
 
 
 def pool(op: object, geometry: object, x: object, caller: str) -> jax.Array:
@@ -50,7 +60,7 @@ def pool_with_indices(op: object, geometry: object, x: object, caller: str) -> t
 
 
 def _checked(op: object, geometry: object, x: object, caller: str) -> tuple[jax.Array, Operator, Any]:
-    if not isinstance(x, (jax.Array, np.ndarray, np.generic)):
+    if not isinstance(x, (jax.Array, np.ndarray, np.generic)) and not hasattr(x, "__jax_array__"):
         raise TypeError(f"{caller}: x is {x!r:.80}; it must be a jax array or a numpy array")
     x = jnp.asarray(x)
     return x, *_core.xla_signature(op, geometry, x.shape, x.dtype, caller)
@@ -121,7 +131,8 @@ def _forward_abstract(x: Any, *, op: Operator, windows: Any) -> ShapedArray:
 
 def _select_abstract(x: Any, *, op: Operator, windows: Any) -> tuple[ShapedArray, ShapedArray]:
     y = _forward_abstract(x, op=op, windows=windows)
-    return y, ShapedArray(y.shape, np.dtype(f"uint{8 * _core.winner_bytes(windows, x.shape)}"))
+    plane = tuple(size if axis in windows.axes else 1 for axis, size in enumerate(x.shape))  # winners of one are like all
+    return y, ShapedArray(y.shape, np.dtype(f"uint{8 * _core.winner_bytes(windows, plane)}"))
 
 
 def _push_abstract(*args: Any, op: Operator, windows: Any, shape: tuple[int, ...]) -> ShapedArray:
