@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bind.hpp"
+#include "cenote/indices.hpp"
 #include "verbs.hpp"
 #include "xla_frame.hpp"
 
@@ -163,8 +164,7 @@ Geometry read_geometry(const XlaFrame& frame, const Dims& in) {
 // ---- handlers ----------------------------------------------------------------------------------------------------
 
 // Winners travel as unsigned numbers of the output's shape.
-template <class Buffer>
-void check_winners(const Buffer& buffer, const Winners& winners) {
+void check_winners(const XLA_FFI_Buffer& buffer, const Winners& winners) {
   spec::detail::check_shape(caller, "winners", dims_of(buffer), winners.dims());
   const Index bytes =
       with_scalar(element_type(buffer), []<class T>(std::type_identity<T>) { return Index{sizeof(T)}; });
@@ -248,14 +248,16 @@ void run_indices(const XlaFrame& frame) {
   Dims in;
   frame.get("shape", in);
   const Geometry g = read_geometry(frame, in);
-  const Tensor<std::int64_t> indices = spec::flat_indices(g, read_winners(frame.argument(0), g));
+  const Winners winners = read_winners(frame.argument(0), g);
   const XLA_FFI_Buffer& to = frame.result(0);
   spec::detail::check_shape(caller, "indices", dims_of(to), g.out());
-  if (element_type(to) == Type::i64)
-    std::copy(indices.data().begin(), indices.data().end(), frame.write<std::int64_t>(0).data());
-  else
+  if (element_type(to) == Type::i64) {
+    flat_indices(g, winners, {frame.write<std::int64_t>(0).data(), static_cast<std::size_t>(volume(g.out()))});
+  } else {  // jax without 64 bits; that they fit has been checked
+    const Tensor<std::int64_t> indices = flat_indices(g, winners);
     std::transform(indices.data().begin(), indices.data().end(), frame.write<std::int32_t>(0).data(),
                    [](std::int64_t index) { return static_cast<std::int32_t>(index); });
+  }
 }
 
 // ---- while jax traces --------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ import doctest
 import importlib
 import inspect
 import os
-import pathlib
 import re
 import subprocess
 import sys
@@ -169,12 +168,6 @@ def test_without_jax_the_module_says_what_it_needs():
 def test_examples_of_docstrings_run(module):
     results = doctest.testmod(importlib.import_module("cenote.jax" + module))
     assert results.failed == 0 and results.attempted > 0
-
-
-def test_examples_of_the_page_run():
-    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "jax.md"
-    results = doctest.testfile(str(page), module_relative=False)
-    assert results.failed == 0 and results.attempted > 10
 
 
 @pytest.mark.parametrize("name", cenote.jax.__all__)

@@ -154,18 +154,18 @@ def _zero_like(value: Any) -> ad.Zero:
     return ad.Zero(jax.typeof(value).to_tangent_aval())
 
 
-def _forward_jvp(primals: Any, tangents: Any, *, op: Operator, windows: Any) -> Any:
+def _forward_jvp(primitive: Primitive, primals: Any, tangents: Any, *, op: Operator, windows: Any) -> Any:
     (x,), (dx,) = primals, tangents
     if type(dx) is ad.Zero:
-        y = forward_p.bind(x, op=op, windows=windows)
+        y = primitive.bind(x, op=op, windows=windows)
         return y, _zero_like(y)
     y, point = _forward_with_point(x, op, windows)
     return y, push_p.bind(*point, dx, op=op, windows=windows, shape=x.shape)
 
 
-def _select_jvp(primals: Any, tangents: Any, *, op: Operator, windows: Any) -> Any:
+def _select_jvp(primitive: Primitive, primals: Any, tangents: Any, *, op: Operator, windows: Any) -> Any:
     (x,), (dx,) = primals, tangents
-    y, winners = select_p.bind(x, op=op, windows=windows)
+    y, winners = primitive.bind(x, op=op, windows=windows)
     if type(dx) is ad.Zero:
         dy = _zero_like(y)
     else:
@@ -173,12 +173,12 @@ def _select_jvp(primals: Any, tangents: Any, *, op: Operator, windows: Any) -> A
     return (y, winners), (dy, _zero_like(winners))
 
 
-def _indices_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-    indices = indices_p.bind(*primals, **params)
+def _indices_jvp(primitive: Primitive, primals: Any, tangents: Any, **params: Any) -> Any:
+    indices = primitive.bind(*primals, **params)
     return indices, _zero_like(indices)
 
 
-def _linear_jvp(primitive: Primitive, curvature: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+def _linear_jvp(primitive: Primitive, primals: Any, tangents: Any, **params: Any) -> Any:
     """Of push and pull: linear in the last argument, curved in the point."""
     *point, last = primals
     *point_tangent, last_tangent = tangents
@@ -187,6 +187,7 @@ def _linear_jvp(primitive: Primitive, curvature: Any, primals: Any, tangents: An
     if type(last_tangent) is not ad.Zero:
         terms.append(primitive.bind(*point, last_tangent, **params))
     if point and type(point_tangent[0]) is not ad.Zero and not _keeps_winners(params["op"]):
+        curvature = _curvature_of_push if primitive is push_p else _curvature_of_pull
         curved = curvature(point[0], last, point_tangent[0], **params)
         if curved is not None:
             terms.append(curved.astype(out.dtype))
@@ -231,11 +232,11 @@ def _forward_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, 
     return (out, [at] * len(out)) if primitive.multiple_results else (out, at)
 
 
-def _indices_batch(args: Any, axes: Any, *, op: Operator, windows: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _indices_batch(primitive: Primitive, args: Any, axes: Any, *, windows: Any, shape: tuple[int, ...], **params: Any) -> Any:
     (winners,), (axis,) = args, axes
     at = _input_axis(windows, axis, len(shape))
     shape = (*shape[:at], winners.shape[axis], *shape[at:])
-    return indices_p.bind(winners, op=op, windows=_with_axis(windows, at), shape=shape, dtype=dtype), axis
+    return primitive.bind(winners, windows=_with_axis(windows, at), shape=shape, **params), axis
 
 
 def _linear_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, windows: Any, shape: tuple[int, ...]) -> Any:
@@ -264,13 +265,14 @@ def _linear_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, w
 
 
 def _attributes(op: Operator, windows: Any, shape: tuple[int, ...] = (), dtype: Any = None) -> dict[str, Any]:
+    # As XLA's interface knows them: strings, 64-bit numbers, arrays of them.
     def typed(value: Any) -> Any:
         if isinstance(value, str):
             return value
         return np.float64(value) if isinstance(value, float) else np.array(value, np.int64)[()]
 
     out = {name: typed(value) for name, value in _core.xla_attributes(op, windows).items()}
-    return {**out, "shape": np.array(shape, np.int64)} if shape else out
+    return {**out, "shape": np.array(shape, np.int64)} if dtype else out  # only indices have to be told
 
 
 def _lower_cpu(target: str, ctx: Any, *args: Any, **params: Any) -> Any:
@@ -295,27 +297,17 @@ def _primitive(name: str, abstract: Any, jvp: Any, batch: Any, multiple_results:
     primitive.multiple_results = multiple_results
     primitive.def_impl(lambda *args, **params: _compiled(primitive, **params)(*args))
     primitive.def_abstract_eval(abstract)
-    ad.primitive_jvps[primitive] = jvp
-    batching.primitive_batchers[primitive] = batch
+    ad.primitive_jvps[primitive] = functools.partial(jvp, primitive)
+    batching.primitive_batchers[primitive] = functools.partial(batch, primitive)
     mlir.register_lowering(primitive, _lower_elsewhere)
     mlir.register_lowering(primitive, functools.partial(_lower_cpu, primitive.name), platform="cpu")
     return primitive
 
 
-forward_p: Primitive = _primitive("forward", _forward_abstract, _forward_jvp, lambda *args, **params: _forward_batch(forward_p, *args, **params))
-select_p: Primitive = _primitive("select", _select_abstract, _select_jvp, lambda *args, **params: _forward_batch(select_p, *args, **params), True)
-indices_p: Primitive = _primitive("indices", _indices_abstract, _indices_jvp, _indices_batch)
-push_p: Primitive = _primitive(
-    "push",
-    _push_abstract,
-    lambda *args, **params: _linear_jvp(push_p, _curvature_of_push, *args, **params),
-    lambda *args, **params: _linear_batch(push_p, *args, **params),
-)
-pull_p: Primitive = _primitive(
-    "pull",
-    _pull_abstract,
-    lambda *args, **params: _linear_jvp(pull_p, _curvature_of_pull, *args, **params),
-    lambda *args, **params: _linear_batch(pull_p, *args, **params),
-)
+forward_p = _primitive("forward", _forward_abstract, _forward_jvp, _forward_batch)
+select_p = _primitive("select", _select_abstract, _select_jvp, _forward_batch, multiple_results=True)
+indices_p = _primitive("indices", _indices_abstract, _indices_jvp, _indices_batch)
+push_p = _primitive("push", _push_abstract, _linear_jvp, _linear_batch)
+pull_p = _primitive("pull", _pull_abstract, _linear_jvp, _linear_batch)
 ad.primitive_transposes[push_p] = functools.partial(_linear_transpose, pull_p)
 ad.primitive_transposes[pull_p] = functools.partial(_linear_transpose, push_p)
