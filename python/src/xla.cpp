@@ -243,11 +243,26 @@ void run_derivative(const XlaFrame& frame) {
   });
 }
 
+// The input's shape: sizes of pooled axes from the attribute, of the others from the output, where a program may have
+// learnt them.
+Dims read_shape(const XlaFrame& frame, const Dims& out) {
+  Dims in;
+  Dims pooled;
+  frame.get("shape", in);
+  frame.get("axes", pooled);
+  const bool kept = out.rank == in.rank;
+  int next = 0;
+  for (int a = 0; a < in.rank; ++a) {
+    const bool is_pooled = std::find(pooled.begin(), pooled.end(), a) != pooled.end();
+    if (!is_pooled) in[a] = out[next];
+    if (!is_pooled || kept) ++next;
+  }
+  return in;
+}
+
 // Winners as PyTorch numbers them (M6).
 void run_indices(const XlaFrame& frame) {
-  Dims in;
-  frame.get("shape", in);
-  const Geometry g = read_geometry(frame, in);
+  const Geometry g = read_geometry(frame, read_shape(frame, dims_of(frame.argument(0))));
   const Winners winners = read_winners(frame.argument(0), g);
   const XLA_FFI_Buffer& to = frame.result(0);
   spec::detail::check_shape(caller, "indices", dims_of(to), g.out());

@@ -82,6 +82,26 @@ def test_a_program_can_be_exported_and_called_again():
     np.testing.assert_array_equal(jax.export.deserialize(stored).call(X), step(X))
 
 
+def test_an_exported_program_may_leave_the_batch_open():
+    (batch,) = jax.export.symbolic_shape("batch")
+    names = ("cenote_forward", "cenote_select", "cenote_pull", "cenote_indices")
+    allowed = [jax.export.DisabledSafetyCheck.custom_call(name) for name in names]
+
+    def step(x):
+        gradient = jax.grad(lambda x: (cenote.jax.max_pool(x, (3, 3), 2, 1) ** 2).sum())(x)
+        return gradient, cenote.jax.global_smooth_max_pool(x, axes=(1, 3), keepdims=False, beta=1.0), *indices(x)
+
+    def indices(x):
+        return cenote.jax.adaptive_max_pool(x, 2, axes=(1,), return_indices=True)
+
+    open_batch = jax.ShapeDtypeStruct((batch, 3, 5, 6), np.float32)
+    program = jax.export.export(jax.jit(step), disabled_checks=allowed)(open_batch)
+    for mine, closed in zip(program.call(X), step(X)):
+        np.testing.assert_array_equal(mine, closed)
+    with pytest.raises(ValueError, match="max_pool: x has the unknown size batch on axis 0; a pooled axis needs a size"):
+        jax.export.export(jax.jit(lambda x: cenote.jax.max_pool(x, 2, axes=(0, 1))))(open_batch)
+
+
 def test_batches_may_be_spread_over_devices():
     code = """
 import jax, numpy as np, cenote, cenote.jax
@@ -144,6 +164,23 @@ def test_wrong_element_types_are_refused_with_numpys_sentences(dtype):
 def test_smooth_max_of_integers_is_refused():
     with pytest.raises(TypeError, match="smooth_max_pool: x has dtype int32; smooth_max is defined for float64"):
         cenote.jax.smooth_max_pool(X.astype(np.int32), (2, 2), beta=1.0)
+
+
+def test_calls_written_by_hand_are_checked_when_they_run():
+    def call(shape, **attributes):
+        return jax.ffi.ffi_call("cenote_forward", jax.ShapeDtypeStruct(shape, np.float32))(X, **attributes)
+
+    windows = cenote.Sliding((2, 2), (1, 1), ((0, 0), (0, 0)), (1, 1), False, (2, 3))
+    attributes = _primitives._attributes(cenote.Max(), windows)
+    np.testing.assert_array_equal(call((2, 3, 4, 5), **attributes), cenote.max_pool(X, (2, 2), 1))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="the attribute `operator` is missing or of another type"):
+        call((2, 3, 4, 5))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="y has size 9 on axis 3; expected 5"):
+        call((2, 3, 4, 9), **attributes)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="there is no operator `median`"):
+        call((2, 3, 4, 5), **{**attributes, "operator": "median"})
+    with pytest.raises(jax.errors.JaxRuntimeError, match="kernel is 0 on axis 2; it must be at least 1"):
+        call((2, 3, 4, 5), **{**attributes, "kernel": np.array([0, 2])})
 
 
 @pytest.mark.parametrize("x", [[1.0, 2.0], 3.0, None, "picture"])

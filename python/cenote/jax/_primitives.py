@@ -59,11 +59,16 @@ def pool_with_indices(op: object, geometry: object, x: object, caller: str) -> t
     return y, indices_p.bind(winners, op=op, windows=windows, shape=x.shape, dtype=dtype)
 
 
-def _checked(op: object, geometry: object, x: object, caller: str) -> tuple[jax.Array, Operator, Any]:
+def _checked(op: Any, geometry: object, x: object, caller: str) -> tuple[jax.Array, Operator, Any]:
     if not isinstance(x, (jax.Array, np.ndarray, np.generic)) and not hasattr(x, "__jax_array__"):
         raise TypeError(f"{caller}: x is {x!r:.80}; it must be a jax array or a numpy array")
     x = jnp.asarray(x)
-    return x, *_core.xla_signature(op, geometry, x.shape, x.dtype, caller)
+    windows: Any
+    op, windows = _core.xla_signature(op, geometry, _known(x.shape), x.dtype, caller)
+    for axis in windows.axes:
+        if not isinstance(x.shape[axis], int):
+            raise ValueError(f"{caller}: x has the unknown size {x.shape[axis]} on axis {axis}; a pooled axis needs a size")
+    return x, op, windows
 
 
 # ---- what the operators are to jax -------------------------------------------------------------------------------
@@ -125,8 +130,21 @@ def _over(a: Any, b: Any) -> Any:
 # ---- shapes ------------------------------------------------------------------------------------------------------
 
 
+def _known(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    """A shape with some number for unknown sizes, which axes of exported programs may have if they are not pooled."""
+    return tuple(size if isinstance(size, int) else 1 << 20 for size in shape)
+
+
+def _output_shape(windows: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    out = list(_core.output_shape(windows, _known(shape)))
+    for axis, size in enumerate(shape):
+        if axis not in windows.axes:
+            out[_output_axis(windows, axis)] = size
+    return tuple(out)
+
+
 def _forward_abstract(x: Any, *, op: Operator, windows: Any) -> ShapedArray:
-    return ShapedArray(_core.output_shape(windows, x.shape), x.dtype)
+    return ShapedArray(_output_shape(windows, x.shape), x.dtype)
 
 
 def _select_abstract(x: Any, *, op: Operator, windows: Any) -> tuple[ShapedArray, ShapedArray]:
@@ -136,7 +154,7 @@ def _select_abstract(x: Any, *, op: Operator, windows: Any) -> tuple[ShapedArray
 
 
 def _push_abstract(*args: Any, op: Operator, windows: Any, shape: tuple[int, ...]) -> ShapedArray:
-    return ShapedArray(_core.output_shape(windows, shape), args[-1].dtype)
+    return ShapedArray(_output_shape(windows, shape), args[-1].dtype)
 
 
 def _pull_abstract(*args: Any, op: Operator, windows: Any, shape: tuple[int, ...]) -> ShapedArray:
@@ -272,7 +290,7 @@ def _attributes(op: Operator, windows: Any, shape: tuple[int, ...] = (), dtype: 
         return np.float64(value) if isinstance(value, float) else np.array(value, np.int64)[()]
 
     out = {name: typed(value) for name, value in _core.xla_attributes(op, windows).items()}
-    return {**out, "shape": np.array(shape, np.int64)} if dtype else out  # only indices have to be told
+    return {**out, "shape": np.array(_known(shape), np.int64)} if dtype else out  # only indices have to be told
 
 
 def _lower_cpu(target: str, ctx: Any, *args: Any, **params: Any) -> Any:
