@@ -74,6 +74,12 @@ PerAxis optional_per_axis(const Argument& argument) {
              : per_axis(argument, true, "None, an integer or a sequence of integers, one per pooled axis");
 }
 
+// PyTorch's stride, which may also be left out by an empty sequence.
+PerAxis torch_stride(const Argument& argument) {
+  const nb::object list = items(argument.value.ptr());
+  return list.is_valid() && count(list) == 0 ? PerAxis{} : optional_per_axis(argument);
+}
+
 constexpr std::string_view pads =
     "an integer, one per pooled axis, a (low, high) pair per pooled axis, 'same', 'same_lower' or 'valid'";
 
@@ -236,6 +242,17 @@ Dims to_dims(const Argument& argument) {
   return out;
 }
 
+nb::tuple to_tuple(const Dims& dims) {
+  const nb::object out = nb::steal(PyTuple_New(dims.rank));
+  if (!out.is_valid()) throw nb::python_error();
+  for (int a = 0; a < dims.rank; ++a) {
+    PyObject* entry = PyLong_FromLongLong(dims[a]);
+    if (entry == nullptr) throw nb::python_error();
+    PyTuple_SET_ITEM(out.ptr(), a, entry);
+  }
+  return nb::borrow<nb::tuple>(out);
+}
+
 AnyOperator make_max(nb::handle ties, std::string_view caller) { return Max{to_ties({ties, "ties", caller})}; }
 AnyOperator make_min(nb::handle ties, std::string_view caller) { return Min{to_ties({ties, "ties", caller})}; }
 
@@ -356,7 +373,7 @@ Geometry to_geometry(const Argument& argument, const Dims& in) {
       case torch_sliding_tag:
         return resolve_any(
             TorchSliding{axes(), per_axis({arg(2), "kernel_size", caller}, true),
-                         optional_per_axis({arg(3), "stride", caller}), per_axis({arg(4), "padding", caller}, true),
+                         torch_stride({arg(3), "stride", caller}), per_axis({arg(4), "padding", caller}, true),
                          per_axis({arg(5), "dilation", caller}, true), to_bool({arg(6), "ceil_mode", caller})},
             in, caller);
       case torch_adaptive_tag: return resolve_any(torch_output(axes(), {arg(2), "output_size", caller}), in, caller);

@@ -56,6 +56,7 @@ Index to_index(const Argument& argument);
 double to_number(const Argument& argument);
 bool to_bool(const Argument& argument);
 Dims to_dims(const Argument& argument);  // an integer or a sequence of them
+nb::tuple to_tuple(const Dims& dims);
 
 // The operator's parameters have been checked.
 AnyOperator make_max(nb::handle ties, std::string_view caller);

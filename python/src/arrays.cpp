@@ -8,6 +8,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
 namespace cenote::python {
 namespace {
@@ -107,6 +108,15 @@ void check_rank(Index rank, const Place& place) {
   if (rank > max_rank) raise({Rule::rank_limit, place.argument, -1, rank, max_rank}, place.caller);
 }
 
+// Axes of one cell and empty arrays have whatever strides; row-major ones are what the library recognises fastest.
+void settle_strides(Array& array) {
+  Index step = 1;
+  for (int a = array.dims.rank - 1; a >= 0; --a) {
+    if (array.dims[a] <= 1) array.strides[a] = step;
+    step *= array.dims[a] > 0 ? array.dims[a] : 1;
+  }
+}
+
 Array from_numpy(PyArrayObject* array, const Place& place) {
   if (!PyArray_CheckExact(reinterpret_cast<PyObject*>(array)) &&
       PyObject_HasAttrString(reinterpret_cast<PyObject*>(array), "filled") != 0)
@@ -123,13 +133,7 @@ Array from_numpy(PyArrayObject* array, const Place& place) {
     out.dims[a] = PyArray_DIM(array, a);
     out.strides[a] = out.dims[a] > 1 ? element_stride(PyArray_STRIDE(array, a), size, place) : 0;
   }
-  if (out.strides.rank == 0) return out;
-  // Axes of one cell and empty arrays have whatever strides; row-major ones are what the library recognises fastest.
-  Index step = 1;
-  for (int a = rank - 1; a >= 0; --a) {
-    if (out.dims[a] <= 1) out.strides[a] = step;
-    step *= out.dims[a] > 0 ? out.dims[a] : 1;
-  }
+  settle_strides(out);
   return out;
 }
 
@@ -188,6 +192,35 @@ bool is_read_only(nb::handle object) {
   return PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(seen.ptr())) == 0;
 }
 
+// DLPack's binary interface, as much of it as is used here.
+struct DLTensor {
+  void* data;
+  std::int32_t device_type, device_id;
+  std::int32_t ndim;
+  nb::dlpack::dtype dtype;
+  std::int64_t* shape;
+  std::int64_t* strides;
+  std::uint64_t byte_offset;
+};
+struct DLExchange {
+  std::uint32_t major, minor;
+  const DLExchange* previous;
+  void *allocate, *managed_from_object, *object_from_managed;
+  int (*tensor_from_object)(void* object, DLTensor* out);  // may be null
+  void* current_stream;
+};
+
+// How a type's tensors are read, or null.
+auto exchange_of(PyObject* type) -> decltype(DLExchange::tensor_from_object) {
+  const nb::object capsule = nb::steal(PyObject_GetAttrString(type, "__dlpack_c_exchange_api__"));
+  const DLExchange* table = nullptr;
+  if (capsule.is_valid() && PyCapsule_CheckExact(capsule.ptr()))
+    table = static_cast<const DLExchange*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  PyErr_Clear();
+  while (table != nullptr && table->major > 1) table = table->previous;
+  return table != nullptr && table->major == 1 ? table->tensor_from_object : nullptr;
+}
+
 Dims numbers(PyObject* tuple) {
   Dims out;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
@@ -199,12 +232,15 @@ Dims numbers(PyObject* tuple) {
 }
 
 // Types have numbers that nobody writes by chance: an address that is none must not come from a caller of the package.
-bool is_raw(PyObject* object) {
-  if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) != 4) return false;
-  PyObject* type = PyTuple_GET_ITEM(object, 3);
+bool ends_in_type(PyObject* object, Py_ssize_t size) {
+  if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) != size) return false;
+  PyObject* type = PyTuple_GET_ITEM(object, size - 1);
   int overflow = 0;
-  return PyTuple_Check(PyTuple_GET_ITEM(object, 1)) && PyTuple_Check(PyTuple_GET_ITEM(object, 2)) &&
-         PyLong_CheckExact(type) && PyLong_AsLongAndOverflow(type, &overflow) >= first_type_number;
+  return PyLong_CheckExact(type) && PyLong_AsLongAndOverflow(type, &overflow) >= first_type_number;
+}
+bool is_raw(PyObject* object) {
+  return ends_in_type(object, 4) && PyTuple_Check(PyTuple_GET_ITEM(object, 1)) &&
+         PyTuple_Check(PyTuple_GET_ITEM(object, 2));
 }
 
 Array from_raw(PyObject* tuple) {
@@ -230,9 +266,39 @@ PyArray_Descr* descr_of(Type type, const Place& place) {  // a new reference
 
 const char* name_of(Type type) { return info(type).name; }
 
+nb::handle marked(nb::handle object) {
+  return ends_in_type(object.ptr(), 2) ? nb::handle(PyTuple_GET_ITEM(object.ptr(), 0)) : nb::handle();
+}
+
+Array exchange_array(nb::handle tensor, const Place& place) {
+  // There is hardly more than one type of tensors; the last one is kept, so that its address is no other's.
+  static PyObject* known_type = nullptr;
+  static decltype(DLExchange::tensor_from_object) known = nullptr;
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(tensor.ptr()));
+  if (type != known_type) {
+    known = exchange_of(type);
+    Py_INCREF(type);
+    Py_XDECREF(std::exchange(known_type, type));
+  }
+  if (known == nullptr) return from_dlpack<nb::ndarray<>>(tensor.attr("detach")(), place);
+  DLTensor found{};
+  if (known(tensor.ptr(), &found) != 0) throw nb::python_error();
+  check_rank(found.ndim, place);
+  Array out;
+  out.type = type_of_dlpack(found.dtype, place);
+  out.data = static_cast<std::uint8_t*>(found.data) + found.byte_offset;
+  for (std::int32_t a = 0; a < found.ndim; ++a) {
+    out.dims.push_back(found.shape[a]);
+    out.strides.push_back(found.strides[a]);
+  }
+  settle_strides(out);
+  return out;
+}
+
 Array read_array(nb::handle object, const Place& place) {
   PyObject* p = object.ptr();
   if (PyArray_Check(p)) return from_numpy(reinterpret_cast<PyArrayObject*>(p), place);
+  if (const nb::handle tensor = marked(object)) return exchange_array(tensor, place);
   if (is_raw(p)) return from_raw(p);
   if (nb::hasattr(object, "__dlpack__")) return from_dlpack<nb::ndarray<nb::ro>>(object, place);
   if (PyObject_CheckBuffer(p) != 0) {
@@ -253,6 +319,7 @@ Array write_array(nb::handle object, const Place& place) {
     if (PyArray_ISWRITEABLE(array) == 0) refuse_read_only(place);
     return from_numpy(array, place);
   }
+  if (const nb::handle tensor = marked(object)) return exchange_array(tensor, place);
   if (is_raw(p)) return from_raw(p);
   if (nb::hasattr(object, "__dlpack__")) {
     if (is_read_only(object)) refuse_read_only(place);

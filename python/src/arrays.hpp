@@ -75,10 +75,18 @@ struct Array {
   }
 };
 
-// Both accept numpy arrays, objects with __dlpack__, objects with a buffer, and (address, shape, strides, type) tuples
-// with strides in elements, which cost the least. TypeError says what is wrong with anything else.
+// Both accept numpy arrays, objects with __dlpack__, objects with a buffer, and from the package's own modules what
+// costs the least: (tensor,) of a type that is_exchangeable, and (address, shape, strides, type) with strides in
+// elements. TypeError says what is wrong with anything else.
 Array read_array(nb::handle object, const Place& place);
 Array write_array(nb::handle object, const Place& place);
+
+// A tensor of PyTorch's, through the C table that DLPack has for this where its type has one: in nanoseconds, and
+// without asking whether it should be read (gradients, devices), which is then the caller's business.
+Array exchange_array(nb::handle tensor, const Place& place);
+
+// What a pair of it and a type's number holds, or nothing: only the package's own modules write such pairs.
+nb::handle marked(nb::handle object);
 
 // A new row-major numpy array, not initialised.
 Array new_array(const Dims& dims, Type type, std::string_view caller);

@@ -41,12 +41,6 @@ Dims shape_of(const PythonNode& node) {
   return std::visit([&](const auto& g) { return g.dims(node.handle, "shape", "node"); }, graph_of(node.graph).any);
 }
 
-nb::tuple to_tuple(const Dims& dims) {
-  nb::list out;
-  for (const Index entry : dims) out.append(entry);
-  return nb::tuple(out);
-}
-
 PythonGraph make_graph(nb::handle dtype) {
   const Argument argument{dtype, "dtype", "Graph"};
   const std::string name = nb::str(nb::module_::import_("numpy").attr("dtype")(dtype).attr("name")).c_str();

@@ -1,6 +1,8 @@
 // forward, jvp and vjp on Python's arrays.
 #include "verbs.hpp"
 
+#include <algorithm>
+
 #include "bind.hpp"
 
 namespace cenote::python {
@@ -14,7 +16,8 @@ void with_result_names(std::string_view caller, F&& call) {
   with_names(caller, {{"y", "out"}, {"dy", "out"}, {"gx", "out"}}, call);
 }
 
-nb::object forward_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out, const char* caller) {
+nb::object forward_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out, const char* caller,
+                        int threads) {
   const Array x = read_array(x_object, {caller, "x"});
   const AnyOperator any = to_operator({op, "op", caller});
   const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
@@ -24,7 +27,7 @@ nb::object forward_verb(nb::handle op, nb::handle windows, nb::handle x_object, 
       const View<const T> from = x.read<T>();
       const View<T> to = y.write<T>();
       const Unlocked unlocked(g);
-      forward<T>(each, g, from, to, {}, caller);
+      forward<T>(each, g, from, to, at_most(threads), caller);
     });
   });
   return y.owner;
@@ -87,7 +90,7 @@ Point read_point(nb::handle object, const AnyOperator& op, const Array& other, c
 }
 
 nb::object jvp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle dx_object, nb::handle out,
-                    const char* caller) {
+                    const char* caller, int threads) {
   const AnyOperator any = to_operator({op, "op", caller});
   const Array dx = read_array(dx_object, {caller, "dx"});
   const Point point = read_point(x_object, any, dx, {caller, "dx"});
@@ -100,14 +103,14 @@ nb::object jvp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::
       spec::detail::check_shape(caller, "dx", tangent.dims(), g.in());
       const View<const T> at = point.known ? point.x.read<T>() : tangent;  // which a linear operator does not read (A6)
       const Unlocked unlocked(g);
-      jvp<T>(each, g, at, tangent, to, {}, caller);
+      jvp<T>(each, g, at, tangent, to, at_most(threads), caller);
     });
   });
   return dy.owner;
 }
 
 nb::object vjp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle gy_object, nb::handle out,
-                    const char* caller) {
+                    const char* caller, int threads) {
   const AnyOperator any = to_operator({op, "op", caller});
   const Array gy = read_array(gy_object, {caller, "gy"});
   const Point point = read_point(x_object, any, gy, {caller, "gy"});
@@ -119,11 +122,11 @@ nb::object vjp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::
       const View<T> to = gx.write<T>();
       if constexpr (Op::linear) {
         const Unlocked unlocked(g);
-        vjp<T>(each, g, gradient, to, {}, caller);
+        vjp<T>(each, g, gradient, to, at_most(threads), caller);
       } else {
         const View<const T> at = point.x.read<T>();
         const Unlocked unlocked(g);
-        vjp<T>(each, g, at, gradient, to, {}, caller);
+        vjp<T>(each, g, at, gradient, to, at_most(threads), caller);
       }
     });
   });
@@ -150,8 +153,16 @@ nb::object indices_array(const Geometry& g, const Winners& winners, std::string_
   return array.owner;
 }
 
+Execution at_most(int threads) { return {.threads = threads > 0 ? std::min(threads, num_threads()) : 0}; }
+
 Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view caller) {
   if (out.is_none()) return new_array(dims, type, caller);
+  if (const nb::handle make = marked(out); make.is_valid() && PyCallable_Check(make.ptr()) != 0) {
+    const nb::object made = make(to_tuple(dims));
+    Array array = exchange_array(made, {caller, "out"});
+    array.owner = made;
+    return array;
+  }
   Array array = write_array(out, {caller, "out"});
   Array like;
   like.type = type;
@@ -162,8 +173,9 @@ Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view
 
 void bind_verbs(nb::module_& m) {
   m.def("forward", &forward_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(), "out"_a = nb::none(),
-        "caller"_a = "forward",
-        nb::sig("def forward(op: object, geometry: object, x: object, out: object = None, caller: str = 'forward') "
+        "caller"_a = "forward", "threads"_a = 0,
+        nb::sig("def forward(op: object, geometry: object, x: object, out: object = None, caller: str = 'forward', "
+                "threads: int = 0) "
                 "-> numpy.typing.NDArray[typing.Any]"));
   m.def("forward_and_indices", &forward_and_indices_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(),
         "out"_a = nb::none(), "caller"_a = "forward_and_indices",
@@ -171,12 +183,14 @@ void bind_verbs(nb::module_& m) {
                 "caller: str = 'forward_and_indices') "
                 "-> tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[numpy.int64]]"));
   m.def("jvp", &jvp_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(), "dx"_a.none(), "out"_a = nb::none(),
-        "caller"_a = "jvp",
-        nb::sig("def jvp(op: object, geometry: object, x: object, dx: object, out: object = None, caller: str = 'jvp') "
+        "caller"_a = "jvp", "threads"_a = 0,
+        nb::sig("def jvp(op: object, geometry: object, x: object, dx: object, out: object = None, caller: str = 'jvp', "
+                "threads: int = 0) "
                 "-> numpy.typing.NDArray[typing.Any]"));
   m.def("vjp", &vjp_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(), "gy"_a.none(), "out"_a = nb::none(),
-        "caller"_a = "vjp",
-        nb::sig("def vjp(op: object, geometry: object, x: object, gy: object, out: object = None, caller: str = 'vjp') "
+        "caller"_a = "vjp", "threads"_a = 0,
+        nb::sig("def vjp(op: object, geometry: object, x: object, gy: object, out: object = None, caller: str = 'vjp', "
+                "threads: int = 0) "
                 "-> numpy.typing.NDArray[typing.Any]"));
   m.def(
       "type_numbers",

@@ -54,12 +54,6 @@ void add_properties(Class&& to, const std::array<const char*, n>& names) {
   add_properties(to, names, std::make_index_sequence<n>{});
 }
 
-nb::tuple to_tuple(const Dims& dims) {
-  nb::list out;
-  for (const Index entry : dims) out.append(entry);
-  return nb::tuple(out);
-}
-
 nb::object make_geometry(const Geometry& g) { return nb::cast(BoundGeometry{{g}}); }
 
 // A shape may be left out where the geometry has one.
@@ -70,8 +64,10 @@ Geometry geometry_of(nb::handle geometry, nb::handle shape, std::string_view cal
     return resolved->get();
   const Argument sizes{shape, "shape", caller};
   if (shape.is_none()) raise_kind(sizes, "given: this geometry has none of its own");
-  return with_names(caller, {{"x", "shape"}, {"input", "shape"}},
-                    [&] { return to_geometry(argument, to_dims(sizes)); });
+  const Dims in = to_dims(sizes);
+  // Where another function asks, the shape is that of its input.
+  if (caller != "resolve" && caller != "output_shape" && caller != "windows") return to_geometry(argument, in);
+  return with_names(caller, {{"x", "shape"}, {"input", "shape"}}, [&] { return to_geometry(argument, in); });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Winners in arrays of the caller's, for frameworks that keep them between forward and backward themselves.
-#include <cstring>
+#include <algorithm>
 
 #include "bind.hpp"
 #include "verbs.hpp"
@@ -18,26 +18,45 @@ void check_bytes(const Array& array, const Winners& winners, const Place& place)
     raise({Rule::element_count, place.argument, -1, volume(array.dims), expected}, place.caller);
 }
 
-void forward_with_winners_into(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out,
-                               nb::handle winners_object, const char* caller) {
+// Where winners go: bytes of the caller's, or what the caller's function makes of a shape, which has an axis more where
+// a winner takes several bytes.
+Array bytes_array(nb::handle object, const Winners& winners, const Place& place) {
+  Array array;
+  const nb::handle make = marked(object);
+  if (!make.is_valid() || PyCallable_Check(make.ptr()) == 0) {
+    array = write_array(object, place);
+    array.owner = nb::borrow(object);
+  } else {
+    Dims shape = winners.dims();
+    if (winners.bytes_each() > 1) shape.push_back(winners.bytes_each());
+    const nb::object made = make(to_tuple(shape));
+    array = exchange_array(made, place);
+    array.owner = made;
+  }
+  check_bytes(array, winners, place);
+  return array;
+}
+
+nb::object forward_with_winners_into(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out,
+                                     nb::handle winners_object, const char* caller, int threads) {
   const Array x = read_array(x_object, {caller, "x"});
   const AnyOperator any = to_operator({op, "op", caller});
   const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
   const Array y = result_array(out, g.out(), x.type, caller);
-  const Array bytes = write_array(winners_object, {caller, "winners"});
   Winners winners(g);
-  check_bytes(bytes, winners, {caller, "winners"});
+  const Array bytes = bytes_array(winners_object, winners, {caller, "winners"});
   dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
     if constexpr (Selecting<Op>) {
       const View<const T> from = x.read<T>();
       const View<T> to = y.write<T>();
       const Unlocked unlocked(g);
-      forward_with_winners<T>(each, g, from, to, winners, {}, caller);
-      std::memcpy(bytes.data, winners.bytes().data(), winners.bytes().size());
+      forward_with_winners<T>(each, g, from, to, winners, at_most(threads), caller);
+      std::copy_n(winners.bytes().data(), winners.bytes().size(), static_cast<std::uint8_t*>(bytes.data));
     } else {
       throw nb::type_error("only Max and Min have winners");
     }
   });
+  return nb::make_tuple(y.owner, bytes.owner);
 }
 
 struct Kept {
@@ -49,13 +68,13 @@ Kept read_winners(nb::handle windows, nb::handle shape, nb::handle object, const
   const Array bytes = read_array(object, {caller, "winners"});
   Kept kept{g, Winners(g)};
   check_bytes(bytes, kept.winners, {caller, "winners"});
-  std::memcpy(kept.winners.bytes().data(), bytes.data, kept.winners.bytes().size());
+  std::copy_n(static_cast<const std::uint8_t*>(bytes.data), kept.winners.bytes().size(), kept.winners.bytes().data());
   return kept;
 }
 
 template <bool pull>
 nb::object apply(nb::handle windows, nb::handle shape, nb::handle winners, nb::handle from_object, nb::handle out,
-                 const char* caller) {
+                 const char* caller, int threads) {
   const char* name = pull ? "gy" : "dx";
   const Kept kept = read_winners(windows, shape, winners, caller);
   const Geometry& g = kept.geometry;
@@ -68,9 +87,9 @@ nb::object apply(nb::handle windows, nb::handle shape, nb::handle winners, nb::h
       spec::detail::check_output(caller, "out", to.write<T>(), from.read<T>());
       const Unlocked unlocked(g);
       if constexpr (pull)
-        compiled::pull<T>(g, kept.winners, from.read<T>(), to.write<T>(), {});
+        compiled::pull<T>(g, kept.winners, from.read<T>(), to.write<T>(), at_most(threads));
       else
-        compiled::push<T>(g, kept.winners, from.read<T>(), to.write<T>(), {});
+        compiled::push<T>(g, kept.winners, from.read<T>(), to.write<T>(), at_most(threads));
     } else {
       raise_unsupported("max", {caller, name}, from.type, true);
     }
@@ -90,17 +109,17 @@ void bind_winners(nb::module_& m) {
       "geometry"_a.none(), "shape"_a.none(), nb::sig("def winner_bytes(geometry: object, shape: object) -> int"),
       "How many bytes the winner of one output takes.");
   m.def("forward_with_winners", &forward_with_winners_into, "op"_a.none(), "geometry"_a.none(), "x"_a.none(),
-        "out"_a.none(), "winners"_a.none(), "caller"_a = "forward_with_winners",
+        "out"_a.none(), "winners"_a.none(), "caller"_a = "forward_with_winners", "threads"_a = 0,
         nb::sig("def forward_with_winners(op: object, geometry: object, x: object, out: object, winners: object, "
-                "caller: str = 'forward_with_winners') -> None"));
+                "caller: str = 'forward_with_winners', threads: int = 0) -> tuple[typing.Any, typing.Any]"));
   m.def("push_winners", &apply<false>, "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(), "dx"_a.none(),
-        "out"_a = nb::none(), "caller"_a = "push_winners",
+        "out"_a = nb::none(), "caller"_a = "push_winners", "threads"_a = 0,
         nb::sig("def push_winners(geometry: object, shape: object, winners: object, dx: object, out: object = None, "
-                "caller: str = 'push_winners') -> numpy.typing.NDArray[typing.Any]"));
+                "caller: str = 'push_winners', threads: int = 0) -> numpy.typing.NDArray[typing.Any]"));
   m.def("pull_winners", &apply<true>, "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(), "gy"_a.none(),
-        "out"_a = nb::none(), "caller"_a = "pull_winners",
+        "out"_a = nb::none(), "caller"_a = "pull_winners", "threads"_a = 0,
         nb::sig("def pull_winners(geometry: object, shape: object, winners: object, gy: object, out: object = None, "
-                "caller: str = 'pull_winners') -> numpy.typing.NDArray[typing.Any]"));
+                "caller: str = 'pull_winners', threads: int = 0) -> numpy.typing.NDArray[typing.Any]"));
   m.def(
       "flat_indices",
       [](nb::handle windows, nb::handle shape, nb::handle winners, nb::handle out) {
