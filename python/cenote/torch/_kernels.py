@@ -1,0 +1,97 @@
+"""The verbs on the memory of torch's tensors. Nothing here knows of derivatives or of torch's dispatcher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .. import _core
+from ._encoding import Job
+
+TYPES = [getattr(torch, name) for name in _core.type_numbers() if hasattr(torch, name)]
+_threads = torch.get_num_threads  # what torch's own operators use, in the workers of a DataLoader one
+
+
+def check(x: Any, name: str, caller: str) -> None:
+    """TypeError or ValueError unless x is a tensor that the kernels can read."""
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"{caller}: {name} is of type {type(x).__name__}; give a torch.Tensor")
+    if not (x.is_cpu or x.is_meta):
+        raise ValueError(f"{caller}: {name} is on {x.device}; cenote computes on the CPU, move it there with .cpu()")
+    if x.layout is not torch.strided:
+        raise TypeError(f"{caller}: {name} has the layout {x.layout}; use .to_dense()")
+    if x.dtype not in TYPES:
+        legal = ", ".join(str(dtype) for dtype in TYPES)
+        raise TypeError(f"{caller}: {name} has dtype {x.dtype}; legal are {legal}")
+
+
+def memory_format(x: torch.Tensor) -> torch.memory_format:
+    """The format that PyTorch would give to what it computes from x."""
+    if x.dim() in (4, 5):
+        stride = x.stride()
+        if stride[1] <= stride[-1]:  # unlike anything contiguous, but for axes of one cell
+            return torch._prims_common.suggest_memory_format(x)
+    return torch.contiguous_format
+
+
+def gradient_format(channels_last: bool, rank: int) -> torch.memory_format:
+    if not channels_last:
+        return torch.contiguous_format
+    return torch.channels_last if rank == 4 else torch.channels_last_3d
+
+
+def new(like: torch.Tensor, shape: Any, format: torch.memory_format) -> torch.Tensor:
+    if format is torch.contiguous_format or len(shape) not in (4, 5):
+        return like.new_empty(shape)
+    return torch.empty(shape, dtype=like.dtype, device=like.device, memory_format=format)
+
+
+def _new_like(x: torch.Tensor) -> Any:
+    """What the compiled part calls for a result of some shape that is computed from x."""
+    format = memory_format(x)
+    return x.new_empty if format is torch.contiguous_format else lambda shape: new(x, shape, format)
+
+
+def _new_bytes(shape: Any) -> torch.Tensor:
+    return torch.empty(shape, dtype=torch.uint8)
+
+
+# A tensor in a tuple is one that the compiled part reads where it lies, whatever it is: `check` has been there before.
+
+
+def forward(x: torch.Tensor, job: Job) -> torch.Tensor:
+    return _core.forward(job[0], job[1], (x,), _new_like(x), job[2], _threads())  # type: ignore[return-value]
+
+
+def forward_with_winners(x: torch.Tensor, job: Job) -> tuple[torch.Tensor, torch.Tensor]:
+    return _core.forward_with_winners(job.op, job.windows, (x,), _new_like(x), _new_bytes, job.caller, _threads())
+
+
+def jvp(x: torch.Tensor, dx: torch.Tensor, job: Job) -> torch.Tensor:
+    return _core.jvp(job.op, job.windows, (x,), (dx,), _new_like(x), job.caller, _threads())  # type: ignore[return-value]
+
+
+def vjp(x: torch.Tensor, gy: torch.Tensor, job: Job) -> torch.Tensor:
+    return _core.vjp(job.op, job.windows, (x,), (gy,), _new_like(x), job.caller, _threads())  # type: ignore[return-value]
+
+
+def transpose(gy: torch.Tensor, shape: Any, channels_last: bool, job: Job) -> torch.Tensor:
+    gx = new(gy, shape, gradient_format(channels_last, len(shape)))
+    _core.vjp(job.op, job.windows, tuple(shape), (gy,), (gx,), job.caller, _threads())
+    return gx
+
+
+def pull(gy: torch.Tensor, winners: torch.Tensor, shape: Any, channels_last: bool, job: Job) -> torch.Tensor:
+    gx = new(gy, shape, gradient_format(channels_last, len(shape)))
+    _core.pull_winners(job.windows, tuple(shape), (winners.contiguous(),), (gy,), (gx,), job.caller, _threads())
+    return gx
+
+
+def push(dx: torch.Tensor, winners: torch.Tensor, job: Job) -> torch.Tensor:
+    of = job.windows, tuple(dx.shape), (winners.contiguous(),)
+    return _core.push_winners(*of, (dx,), _new_like(dx), job.caller, _threads())  # type: ignore[return-value]
+
+
+def indices(winners: torch.Tensor, shape: Any, job: Job) -> torch.Tensor:
+    return torch.from_numpy(_core.flat_indices(job.windows, tuple(shape), (winners.contiguous(),)))
