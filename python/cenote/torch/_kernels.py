@@ -57,6 +57,10 @@ def _new_bytes(shape: Any) -> torch.Tensor:
     return torch.empty(shape, dtype=torch.uint8)
 
 
+def _new_indices(shape: Any) -> torch.Tensor:
+    return torch.empty(shape, dtype=torch.int64)
+
+
 # A tensor in a tuple is one that the compiled part reads where it lies, whatever it is: `check` has been there before.
 
 
@@ -94,4 +98,5 @@ def push(dx: torch.Tensor, winners: torch.Tensor, job: Job) -> torch.Tensor:
 
 
 def indices(winners: torch.Tensor, shape: Any, job: Job) -> torch.Tensor:
-    return torch.from_numpy(_core.flat_indices(job.windows, tuple(shape), (winners.contiguous(),)))
+    of = job.windows, tuple(shape), (winners.contiguous(),)
+    return _core.flat_indices(*of, _new_indices)  # type: ignore[return-value]
