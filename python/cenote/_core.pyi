@@ -173,6 +173,9 @@ def forward_and_indices(op: object, geometry: object, x: object, out: object = N
 
 def jvp(op: object, geometry: object, x: object, dx: object, out: object = None, caller: str = 'jvp', threads: int = 0) -> numpy.typing.NDArray[Any]: ...
 
+def forward_and_jvp(op: object, geometry: object, x: object, dx: object, out: object, caller: str = 'forward_and_jvp', threads: int = 0) -> tuple[Any, Any]:
+    """Value and tangent; `out` is called for each."""
+
 def vjp(op: object, geometry: object, x: object, gy: object, out: object = None, caller: str = 'vjp', threads: int = 0) -> numpy.typing.NDArray[Any]: ...
 
 def type_numbers() -> dict[str, int]:

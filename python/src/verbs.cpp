@@ -109,6 +109,23 @@ nb::object jvp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::
   return dy.owner;
 }
 
+// Value and tangent in one read of the input, for frameworks that want both.
+nb::object forward_and_jvp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle dx_object,
+                                nb::handle out, const char* caller, int threads) {
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Array x = read_array(x_object, {caller, "x"});
+  const Array dx = read_array(dx_object, {caller, "dx"});
+  check_same_type(x, dx, {caller, "dx"}, "x");
+  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
+  const Array y = result_array(out, g.out(), x.type, caller);
+  const Array dy = result_array(out, g.out(), x.type, caller);
+  dispatch<true>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+    const Unlocked unlocked(g);
+    forward_and_jvp<T>(each, g, x.read<T>(), dx.read<T>(), y.write<T>(), dy.write<T>(), at_most(threads), caller);
+  });
+  return nb::make_tuple(y.owner, dy.owner);
+}
+
 nb::object vjp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle gy_object, nb::handle out,
                     const char* caller, int threads) {
   const AnyOperator any = to_operator({op, "op", caller});
@@ -187,6 +204,11 @@ void bind_verbs(nb::module_& m) {
         nb::sig("def jvp(op: object, geometry: object, x: object, dx: object, out: object = None, caller: str = 'jvp', "
                 "threads: int = 0) "
                 "-> numpy.typing.NDArray[typing.Any]"));
+  m.def("forward_and_jvp", &forward_and_jvp_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(), "dx"_a.none(),
+        "out"_a, "caller"_a = "forward_and_jvp", "threads"_a = 0,
+        nb::sig("def forward_and_jvp(op: object, geometry: object, x: object, dx: object, out: object, "
+                "caller: str = 'forward_and_jvp', threads: int = 0) -> tuple[typing.Any, typing.Any]"),
+        "Value and tangent; `out` is called for each.");
   m.def("vjp", &vjp_verb, "op"_a.none(), "geometry"_a.none(), "x"_a.none(), "gy"_a.none(), "out"_a = nb::none(),
         "caller"_a = "vjp", "threads"_a = 0,
         nb::sig("def vjp(op: object, geometry: object, x: object, gy: object, out: object = None, caller: str = 'vjp', "

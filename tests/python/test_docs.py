@@ -15,7 +15,7 @@ import cenote
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("page", "least"), [("docs/python.md", 30), ("README.md", 4)])
+@pytest.mark.parametrize(("page", "least"), [("docs/python.md", 30), ("README.md", 4), ("docs/torch.md", 20)])
 def test_sessions_of_a_page_run(page, least):
     results = doctest.testfile(str(ROOT / page), module_relative=False, globs={"np": np, "cenote": cenote})
     assert results.failed == 0

@@ -138,3 +138,27 @@ def test_replace_leaves_what_would_differ_and_says_why():
     assert "4 left" in str(swaps)
     with pytest.raises(TypeError, match="^replace: model is of type function; give a torch.nn.Module"):
         ct.replace(lambda x: x)
+
+
+def test_every_name_is_documented_and_its_example_runs():
+    import doctest
+    import importlib
+
+    for name in ("_torch_names", "_any_rank", "_replace"):
+        results = doctest.testmod(importlib.import_module(f"cenote.torch.{name}"))
+        assert results.failed == 0 and results.attempted > 0
+    for name in ct.__all__:
+        thing = getattr(ct, name)
+        assert thing.__doc__, name
+        if inspect.isfunction(thing):
+            assert ">>>" in thing.__doc__, name
+
+
+def test_signatures_are_those_of_the_functions_for_numpy_arrays():
+    import cenote
+
+    for name in ct.__all__:
+        ours, theirs = getattr(ct, name), getattr(cenote, name, None)
+        if inspect.isfunction(ours) and theirs is not None:
+            expected = {key: p.default for key, p in inspect.signature(theirs).parameters.items() if key != "out"}
+            assert {key: p.default for key, p in inspect.signature(ours).parameters.items()} == expected, name

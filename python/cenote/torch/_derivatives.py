@@ -39,16 +39,23 @@ with torch.inference_mode():
 _plain_state = _included_keys().raw_repr()
 
 
-def is_plain(x: Any, other: Any = None) -> bool:
-    """Whether nothing but the kernel would happen to these: no transformation, mode, trace, subclass or tangent."""
+def _is_ordinary(x: Any) -> bool:
+    """Whether nothing but a kernel, and autograd, would happen to x: no transformation, mode, trace, subclass or profile."""
     return (
         isinstance(x, torch.Tensor)
         and _dispatch_keys(x).raw_repr() in _plain_keys
-        and (other is None or _dispatch_keys(other).raw_repr() in _plain_keys)
         and _included_keys().raw_repr() == _plain_state
-        and forward_ad._current_level < 0
         and not _is_function_mode_enabled()
         and not _is_profiled()
+    )
+
+
+def is_plain(x: Any, other: Any = None) -> bool:
+    """Whether x, and another one, are ordinary and have no tangents."""
+    return (
+        forward_ad._current_level < 0
+        and _is_ordinary(x)
+        and (other is None or _dispatch_keys(other).raw_repr() in _plain_keys)
     )
 
 
@@ -69,18 +76,34 @@ def pool(x: torch.Tensor, job: Job) -> torch.Tensor:
         if keeps_winners(job) and _tracked(x):
             return torch.ops.cenote.pool_with_winners(x, *encode(job, x.shape))[0]
         return torch.ops.cenote.pool(x, *encode(job, x.shape))
-    if is_plain(x):
+    if _is_ordinary(x):
         if x.dtype not in kernels.TYPES:
             kernels.check(x, "input", job.caller)
-        if not (x.requires_grad and torch.is_grad_enabled()):
-            return kernels.forward(x, job)
-        if keeps_winners(job):
-            return PoolWithWinners.apply(kernels.forward_with_winners, job, x)[0]
-        return Pool.apply(kernels.forward, job, x)
+        tracked = x.requires_grad and torch.is_grad_enabled()
+        if forward_ad._current_level < 0:
+            if not tracked:
+                return kernels.forward(x, job)
+            if keeps_winners(job):
+                return PoolWithWinners.apply(kernels.forward_with_winners, job, x)[0]
+            return Pool.apply(kernels.forward, job, x)
+        if not tracked:
+            y = _pool_with_tangent(x, job)
+            if y is not None:
+                return y
     validate(x, job)
     if keeps_winners(job):  # whether a derivative is asked for is not always to be seen here
         return torch.ops.cenote.pool_with_winners(x, *encode(job, x.shape))[0]
     return torch.ops.cenote.pool(x, *encode(job, x.shape))
+
+
+def _pool_with_tangent(x: torch.Tensor, job: Job) -> torch.Tensor | None:
+    """The value in forward mode with its tangent, or None where that is not for a kernel alone."""
+    primal, tangent = torch._VF._unpack_dual(x, level=0)
+    if tangent is None or not _C._is_fwd_grad_enabled():
+        return kernels.forward(primal, job)
+    if _tracked(tangent) or not _is_ordinary(tangent):
+        return None
+    return torch._VF._make_dual(*kernels.forward_and_jvp(primal, tangent, job), level=0)
 
 
 def pool_with_indices(x: torch.Tensor, job: Job) -> tuple[torch.Tensor, torch.Tensor]:

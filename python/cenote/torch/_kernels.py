@@ -76,6 +76,10 @@ def jvp(x: torch.Tensor, dx: torch.Tensor, job: Job) -> torch.Tensor:
     return _core.jvp(job.op, job.windows, (x,), (dx,), _new_like(x), job.caller, _threads())  # type: ignore[return-value]
 
 
+def forward_and_jvp(x: torch.Tensor, dx: torch.Tensor, job: Job) -> tuple[torch.Tensor, torch.Tensor]:
+    return _core.forward_and_jvp(job.op, job.windows, (x,), (dx,), _new_like(x), job.caller, _threads())
+
+
 def vjp(x: torch.Tensor, gy: torch.Tensor, job: Job) -> torch.Tensor:
     return _core.vjp(job.op, job.windows, (x,), (gy,), _new_like(x), job.caller, _threads())  # type: ignore[return-value]
 
