@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""cenote.torch beside torch.nn.functional on the pooling layers of known networks: forward, backward and forward mode.
+"""cenote.torch beside torch.nn.functional on the pooling layers of known networks: forward, backward, both, and forward mode.
 
 Both get the same tensors and threads, take turns, and the best time of each counts. `make bench-python` runs it;
-`--only`, `--threads`, `--seconds` and `--worst` are its options.
+`--help` lists its options.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 import cenote.torch
 from problem import LeftOut, parse
 
-VERBS = ("forward", "backward", "forward mode")
+VERBS = ("forward", "backward", "both", "forward mode")
 
 
 def function(module, problem, padding, ceil):
@@ -34,10 +34,12 @@ def calls(verb, pool, x, dx):
     """What is measured, and its result for comparison."""
     if verb == "forward":
         return lambda: pool(x)
-    if verb == "backward":
+    if verb in ("backward", "both"):
         leaf = x.clone(memory_format=torch.preserve_format).requires_grad_()
         y = pool(leaf)
         gy = torch.ones_like(y)
+        if verb == "both":
+            return lambda: torch.autograd.grad(pool(leaf), leaf, gy)[0]
         return lambda: torch.autograd.grad(y, leaf, gy, retain_graph=True)[0]
     dual = forward_ad.make_dual(x, dx)
     return lambda: forward_ad.unpack_dual(pool(dual)).tangent

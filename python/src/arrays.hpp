@@ -76,8 +76,8 @@ struct Array {
 };
 
 // Both accept numpy arrays, objects with __dlpack__, objects with a buffer, and from the package's own modules what
-// costs the least: (tensor,) of a type that is_exchangeable, and (address, shape, strides, type) with strides in
-// elements. TypeError says what is wrong with anything else.
+// costs the least: (tensor, any type's number), which exchange_array reads, and (address, shape, strides, type) with
+// strides in elements. TypeError says what is wrong with anything else.
 Array read_array(nb::handle object, const Place& place);
 Array write_array(nb::handle object, const Place& place);
 

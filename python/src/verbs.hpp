@@ -44,7 +44,7 @@ void dispatch(const AnyOperator& any, Type type, const Place& place, F&& use) {
 // Threads as a caller gives them, if not more than the library may use.
 Execution at_most(int threads);
 
-// The array that a result goes to: the caller's, a new one, or one that the caller's function makes of a shape.
+// The array that a result goes to: the caller's, a new one, or one that a marked function makes of a shape.
 Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view caller);
 
 // Winners as PyTorch numbers them.

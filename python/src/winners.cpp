@@ -18,8 +18,8 @@ void check_bytes(const Array& array, const Winners& winners, const Place& place)
     raise({Rule::element_count, place.argument, -1, volume(array.dims), expected}, place.caller);
 }
 
-// Where winners go: bytes of the caller's, or what the caller's function makes of a shape, which has an axis more where
-// a winner takes several bytes.
+// Where winners go: bytes of the caller's, or what a marked function makes of a shape, which has an axis more where a
+// winner takes several bytes.
 Array bytes_array(nb::handle object, const Winners& winners, const Place& place) {
   Array array;
   const nb::handle make = marked(object);

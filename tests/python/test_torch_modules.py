@@ -144,7 +144,7 @@ def test_every_name_is_documented_and_its_example_runs():
     import doctest
     import importlib
 
-    for name in ("_torch_names", "_any_rank", "_replace"):
+    for name in ("_torch_names", "_any_rank", "_replace", "_modules"):
         results = doctest.testmod(importlib.import_module(f"cenote.torch.{name}"))
         assert results.failed == 0 and results.attempted > 0
     for name in ct.__all__:

@@ -237,5 +237,17 @@ def test_tensors_of_a_torch_without_an_exchange_table():
 
     x = torch.randn(1, 1, 4, 4, requires_grad=True)
     y = torch.empty(1, 1, 2, 2)
-    result = _core.forward((MAX, "first"), (TORCH_SLIDING, 2, 2, None, 0, 1, False), (Old(x),), lambda shape: Old(y))
+    mark = min(_core.type_numbers().values())
+    windows = (TORCH_SLIDING, 2, 2, None, 0, 1, False)
+    result = _core.forward((MAX, "first"), windows, (Old(x), mark), (lambda shape: Old(y), mark))
     assert isinstance(result, Old) and torch.equal(y, ct.max_pool2d(x, 2))
+
+
+def test_tuples_and_functions_of_a_caller_are_not_taken_for_tensors():
+    import cenote
+
+    x = torch.ones(4, 4).numpy()
+    with pytest.raises(TypeError, match="max_pool: x is of type tuple"):
+        cenote.max_pool((torch.ones(4, 4),), (2, 2))
+    with pytest.raises(TypeError, match="max_pool: out is of type builtin_function_or_method"):
+        cenote.max_pool(x, (2, 2), out=torch.empty)

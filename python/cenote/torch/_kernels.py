@@ -9,6 +9,7 @@ import torch
 from .. import _core
 from ._encoding import Job
 
+_MARK = min(_core.type_numbers().values())
 TYPES = [getattr(torch, name) for name in _core.type_numbers() if hasattr(torch, name)]
 _threads = torch.get_num_threads  # what torch's own operators use, in the workers of a DataLoader one
 
@@ -47,10 +48,10 @@ def new(like: torch.Tensor, shape: Any, format: torch.memory_format) -> torch.Te
     return torch.empty(shape, dtype=like.dtype, device=like.device, memory_format=format)
 
 
-def _new_like(x: torch.Tensor) -> Any:
+def _new_like(x: torch.Tensor) -> tuple[Any, int]:
     """What the compiled part calls for a result of some shape that is computed from x."""
     format = memory_format(x)
-    return x.new_empty if format is torch.contiguous_format else lambda shape: new(x, shape, format)
+    return (x.new_empty if format is torch.contiguous_format else lambda shape: new(x, shape, format)), _MARK
 
 
 def _new_bytes(shape: Any) -> torch.Tensor:
@@ -61,46 +62,52 @@ def _new_indices(shape: Any) -> torch.Tensor:
     return torch.empty(shape, dtype=torch.int64)
 
 
-# A tensor in a tuple is one that the compiled part reads where it lies, whatever it is: `check` has been there before.
+# A tensor beside the mark is one that the compiled part reads where it lies, whatever it is: `check` has been there before.
+# A function beside it is called for a tensor.
 
 
 def forward(x: torch.Tensor, job: Job) -> torch.Tensor:
-    return _core.forward(job[0], job[1], (x,), _new_like(x), job[2], _threads())  # type: ignore[return-value]
+    return _core.forward(job[0], job[1], (x, _MARK), _new_like(x), job[2], _threads())  # type: ignore[return-value]
 
 
 def forward_with_winners(x: torch.Tensor, job: Job) -> tuple[torch.Tensor, torch.Tensor]:
-    return _core.forward_with_winners(job.op, job.windows, (x,), _new_like(x), _new_bytes, job.caller, _threads())
+    to = _new_like(x), (_new_bytes, _MARK)
+    return _core.forward_with_winners(job.op, job.windows, (x, _MARK), *to, job.caller, _threads())
 
 
 def jvp(x: torch.Tensor, dx: torch.Tensor, job: Job) -> torch.Tensor:
-    return _core.jvp(job.op, job.windows, (x,), (dx,), _new_like(x), job.caller, _threads())  # type: ignore[return-value]
+    of = job.op, job.windows, (x, _MARK), (dx, _MARK)
+    return _core.jvp(*of, _new_like(x), job.caller, _threads())  # type: ignore[return-value]
 
 
 def forward_and_jvp(x: torch.Tensor, dx: torch.Tensor, job: Job) -> tuple[torch.Tensor, torch.Tensor]:
-    return _core.forward_and_jvp(job.op, job.windows, (x,), (dx,), _new_like(x), job.caller, _threads())
+    return _core.forward_and_jvp(job.op, job.windows, (x, _MARK), (dx, _MARK), _new_like(x), job.caller, _threads())
 
 
 def vjp(x: torch.Tensor, gy: torch.Tensor, job: Job) -> torch.Tensor:
-    return _core.vjp(job.op, job.windows, (x,), (gy,), _new_like(x), job.caller, _threads())  # type: ignore[return-value]
+    gx = new(x, x.shape, memory_format(x))
+    _core.vjp(job.op, job.windows, (x, _MARK), (gy, _MARK), (gx, _MARK), job.caller, _threads())
+    return gx
 
 
 def transpose(gy: torch.Tensor, shape: Any, channels_last: bool, job: Job) -> torch.Tensor:
     gx = new(gy, shape, gradient_format(channels_last, len(shape)))
-    _core.vjp(job.op, job.windows, tuple(shape), (gy,), (gx,), job.caller, _threads())
+    _core.vjp(job.op, job.windows, tuple(shape), (gy, _MARK), (gx, _MARK), job.caller, _threads())
     return gx
 
 
 def pull(gy: torch.Tensor, winners: torch.Tensor, shape: Any, channels_last: bool, job: Job) -> torch.Tensor:
     gx = new(gy, shape, gradient_format(channels_last, len(shape)))
-    _core.pull_winners(job.windows, tuple(shape), (winners.contiguous(),), (gy,), (gx,), job.caller, _threads())
+    of = job.windows, tuple(shape), (winners.contiguous(), _MARK)
+    _core.pull_winners(*of, (gy, _MARK), (gx, _MARK), job.caller, _threads())
     return gx
 
 
 def push(dx: torch.Tensor, winners: torch.Tensor, job: Job) -> torch.Tensor:
-    of = job.windows, tuple(dx.shape), (winners.contiguous(),)
-    return _core.push_winners(*of, (dx,), _new_like(dx), job.caller, _threads())  # type: ignore[return-value]
+    of = job.windows, tuple(dx.shape), (winners.contiguous(), _MARK)
+    return _core.push_winners(*of, (dx, _MARK), _new_like(dx), job.caller, _threads())  # type: ignore[return-value]
 
 
 def indices(winners: torch.Tensor, shape: Any, job: Job) -> torch.Tensor:
-    of = job.windows, tuple(shape), (winners.contiguous(),)
-    return _core.flat_indices(*of, _new_indices)  # type: ignore[return-value]
+    of = job.windows, tuple(shape), (winners.contiguous(), _MARK)
+    return _core.flat_indices(*of, (_new_indices, _MARK))  # type: ignore[return-value]

@@ -25,30 +25,42 @@ class _MaxPool(nn.modules.pooling._MaxPoolNd):
 
 
 class MaxPool1d(_MaxPool, nn.MaxPool1d):
+    """`torch.nn.MaxPool1d`, computed by cenote."""
+
     _pool = staticmethod(functions.max_pool1d)
 
 
 class MaxPool2d(_MaxPool, nn.MaxPool2d):
+    """`torch.nn.MaxPool2d`, computed by cenote."""
+
     _pool = staticmethod(functions.max_pool2d)
 
 
 class MaxPool3d(_MaxPool, nn.MaxPool3d):
+    """`torch.nn.MaxPool3d`, computed by cenote."""
+
     _pool = staticmethod(functions.max_pool3d)
 
 
 class AvgPool1d(nn.AvgPool1d):
+    """`torch.nn.AvgPool1d`, computed by cenote."""
+
     def forward(self, input: Tensor) -> Tensor:
         arguments = self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
         return functions.avg_pool1d(input, *arguments)
 
 
 class AvgPool2d(nn.AvgPool2d):
+    """`torch.nn.AvgPool2d`, computed by cenote."""
+
     def forward(self, input: Tensor) -> Tensor:
         arguments = self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
         return functions.avg_pool2d(input, *arguments, self.divisor_override)
 
 
 class AvgPool3d(nn.AvgPool3d):
+    """`torch.nn.AvgPool3d`, computed by cenote."""
+
     def forward(self, input: Tensor) -> Tensor:
         arguments = self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
         return functions.avg_pool3d(input, *arguments, self.divisor_override)
@@ -63,14 +75,20 @@ class _LPPool(nn.modules.pooling._LPPoolNd):
 
 
 class LPPool1d(_LPPool, nn.LPPool1d):
+    """`torch.nn.LPPool1d`, computed by cenote."""
+
     _pool = staticmethod(functions.lp_pool1d)
 
 
 class LPPool2d(_LPPool, nn.LPPool2d):
+    """`torch.nn.LPPool2d`, computed by cenote."""
+
     _pool = staticmethod(functions.lp_pool2d)
 
 
 class LPPool3d(_LPPool, nn.LPPool3d):
+    """`torch.nn.LPPool3d`, computed by cenote."""
+
     _pool = staticmethod(functions.lp_pool3d)
 
 
@@ -82,14 +100,20 @@ class _AdaptiveMaxPool(nn.modules.pooling._AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool, nn.AdaptiveMaxPool1d):
+    """`torch.nn.AdaptiveMaxPool1d`, computed by cenote."""
+
     _pool = staticmethod(functions.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool, nn.AdaptiveMaxPool2d):
+    """`torch.nn.AdaptiveMaxPool2d`, computed by cenote."""
+
     _pool = staticmethod(functions.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool, nn.AdaptiveMaxPool3d):
+    """`torch.nn.AdaptiveMaxPool3d`, computed by cenote."""
+
     _pool = staticmethod(functions.adaptive_max_pool3d)
 
 
@@ -102,14 +126,20 @@ class _AdaptiveAvgPool(nn.modules.pooling._AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool, nn.AdaptiveAvgPool1d):
+    """`torch.nn.AdaptiveAvgPool1d`, computed by cenote."""
+
     _pool = staticmethod(functions.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool, nn.AdaptiveAvgPool2d):
+    """`torch.nn.AdaptiveAvgPool2d`, computed by cenote."""
+
     _pool = staticmethod(functions.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool, nn.AdaptiveAvgPool3d):
+    """`torch.nn.AdaptiveAvgPool3d`, computed by cenote."""
+
     _pool = staticmethod(functions.adaptive_avg_pool3d)
 
 
@@ -150,12 +180,33 @@ class _SmoothMaxPool(nn.Module):
 
 
 class SmoothMaxPool1d(_SmoothMaxPool):
+    """`smooth_max_pool1d` as a module.
+
+    >>> import torch, cenote.torch
+    >>> cenote.torch.SmoothMaxPool1d(2, beta=10.0)(torch.zeros(1, 2)).shape
+    torch.Size([1, 1])
+    """
+
     _pool = staticmethod(functions.smooth_max_pool1d)
 
 
 class SmoothMaxPool2d(_SmoothMaxPool):
+    """`smooth_max_pool2d` as a module.
+
+    >>> import torch, cenote.torch
+    >>> cenote.torch.SmoothMaxPool2d(2, beta=10.0)(torch.zeros(1, 2, 2)).shape
+    torch.Size([1, 1, 1])
+    """
+
     _pool = staticmethod(functions.smooth_max_pool2d)
 
 
 class SmoothMaxPool3d(_SmoothMaxPool):
+    """`smooth_max_pool3d` as a module.
+
+    >>> import torch, cenote.torch
+    >>> cenote.torch.SmoothMaxPool3d(2, beta=10.0)(torch.zeros(1, 2, 2, 2)).shape
+    torch.Size([1, 1, 1, 1])
+    """
+
     _pool = staticmethod(functions.smooth_max_pool3d)
