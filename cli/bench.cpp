@@ -122,18 +122,21 @@ std::string chart(const Roof& roof, const std::vector<Result>& results, int thre
   Svg svg(width, height);
   svg.text(left, 28, "cenote: operators under the roofline of this machine", 17, "start", "#222");
   svg.text(left, 47, target() + ", " + std::to_string(threads) + " threads, f32, forward", 12, "start", "#666");
-  for (double decade = y0; decade <= y1; ++decade) {
-    svg.line(left, y(std::pow(10, decade)), width - right, y(std::pow(10, decade)), "#e4e4e4", 1);
-    svg.text(left - 8, y(std::pow(10, decade)) + 4,
-             decade >= 9 ? std::to_string(static_cast<int>(std::lround(std::pow(10, decade - 9)))) + " G"
-                         : std::to_string(static_cast<int>(std::lround(std::pow(10, decade - 6)))) + " M",
-             11, "end", "#666");
-  }
-  for (double power = std::ceil(x0); power <= x1; ++power) {
-    svg.line(x(std::exp2(power)), top, x(std::exp2(power)), height - bottom, "#f0f0f0", 1);
+  const auto label = [](double number) {
     std::array<char, 16> text{};
-    std::snprintf(text.data(), text.size(), "%g", std::exp2(power));
-    svg.text(x(std::exp2(power)), height - bottom + 16, text.data(), 11, "middle", "#666");
+    std::snprintf(text.data(), text.size(), "%g", number);
+    return std::string(text.data());
+  };
+  for (int decade = static_cast<int>(y0); decade <= static_cast<int>(y1); ++decade) {
+    const double rate = std::pow(10, decade);
+    svg.line(left, y(rate), width - right, y(rate), "#e4e4e4", 1);
+    svg.text(left - 8, y(rate) + 4, decade >= 9 ? label(rate * 1e-9) + " G" : label(rate * 1e-6) + " M", 11, "end",
+             "#666");
+  }
+  for (int power = static_cast<int>(std::ceil(x0)); power <= static_cast<int>(std::floor(x1)); ++power) {
+    const double intensity = std::exp2(power);
+    svg.line(x(intensity), top, x(intensity), height - bottom, "#f0f0f0", 1);
+    svg.text(x(intensity), height - bottom + 16, label(intensity), 11, "middle", "#666");
   }
   svg.text((left + width - right) / 2, height - 14, "taps per byte that must move", 12, "middle", "#444");
   svg.text(left, top - 4, "taps per second", 12, "start", "#444");
