@@ -98,7 +98,7 @@ void print_json(const Roof& roof, const std::vector<Result>& results, int thread
 
 // Both axes are logarithmic: taps per byte to the right, taps per second upwards.
 std::string chart(const Roof& roof, const std::vector<Result>& results, int threads) {
-  constexpr double width = 860, height = 520, left = 80, right = 190, top = 60, bottom = 70;
+  constexpr double width = 860, height = 520, left = 80, right = 190, top = 84, bottom = 60;
   constexpr std::array colours{"#1f77b4", "#17becf", "#2ca02c", "#bcbd22", "#d62728", "#9467bd"};
   double lowest = roof.additions_per_second;
   double least = 1e9;
@@ -110,7 +110,7 @@ std::string chart(const Roof& roof, const std::vector<Result>& results, int thre
   }
   const double x0 = std::log2(least) - 1;
   const double x1 = std::max(std::log2(most) + 1, std::log2(roof.additions_per_second / roof.bytes_per_second) + 0.7);
-  const double y0 = std::floor(std::log10(lowest));
+  const double y0 = std::floor(std::log10(lowest) - 0.1);
   const double y1 = std::log10(roof.additions_per_second) + 0.25;
   const auto x = [&](double intensity) {
     return left + (std::log2(intensity) - x0) / (x1 - x0) * (width - left - right);
@@ -139,7 +139,7 @@ std::string chart(const Roof& roof, const std::vector<Result>& results, int thre
     svg.text(x(intensity), height - bottom + 16, label(intensity), 11, "middle", "#666");
   }
   svg.text((left + width - right) / 2, height - 14, "taps per byte that must move", 12, "middle", "#444");
-  svg.text(left, top - 4, "taps per second", 12, "start", "#444");
+  svg.text(left - 8, top - 10, "taps per second", 12, "start", "#444");
   const double ridge = roof.additions_per_second / roof.bytes_per_second;
   svg.line(x(std::exp2(x0)), y(roof.bytes_per_second * std::exp2(x0)), x(ridge), y(roof.additions_per_second), "#444",
            2);
@@ -150,9 +150,7 @@ std::string chart(const Roof& roof, const std::vector<Result>& results, int thre
     if (seen.find(r.windows + ";") == std::string::npos) {
       seen += r.windows + ";";
       svg.line(x(intensity), y(r.roof), x(intensity), height - bottom, "#cfcfcf", 1, true);
-      svg.text(x(intensity) + 4,
-               height - bottom - 6 - 13 * static_cast<double>(std::count(seen.begin(), seen.end(), ';') - 1), r.windows,
-               11, "start", "#555");
+      svg.text(x(intensity) - 6, y(r.roof) - 6, r.windows, 11, "end", "#555");
     }
     const auto which = static_cast<std::size_t>(std::find(operator_names.begin(), operator_names.end(), r.op) -
                                                 operator_names.begin());
