@@ -19,7 +19,7 @@ class OutputFile {
   void write(const void* from, std::size_t bytes);
   // For formats that come back to their beginning; of seekable files only.
   [[nodiscard]] std::size_t read(void* to, std::size_t bytes) const;
-  Index seek(Index offset, int whence) const;
+  [[nodiscard]] Index seek(Index offset, int whence) const;
   void commit();
 
  private:
