@@ -98,7 +98,7 @@ void print_json(const Roof& roof, const std::vector<Result>& results, int thread
 
 // Both axes are logarithmic: taps per byte to the right, taps per second upwards.
 std::string chart(const Roof& roof, const std::vector<Result>& results, int threads) {
-  constexpr double width = 860, height = 520, left = 80, right = 190, top = 60, bottom = 70;
+  constexpr double width = 860, height = 520, left = 80, right = 190, top = 84, bottom = 60;
   constexpr std::array colours{"#1f77b4", "#17becf", "#2ca02c", "#bcbd22", "#d62728", "#9467bd"};
   double lowest = roof.additions_per_second;
   double least = 1e9;
@@ -110,7 +110,7 @@ std::string chart(const Roof& roof, const std::vector<Result>& results, int thre
   }
   const double x0 = std::log2(least) - 1;
   const double x1 = std::max(std::log2(most) + 1, std::log2(roof.additions_per_second / roof.bytes_per_second) + 0.7);
-  const double y0 = std::floor(std::log10(lowest));
+  const double y0 = std::floor(std::log10(lowest) - 0.1);
   const double y1 = std::log10(roof.additions_per_second) + 0.25;
   const auto x = [&](double intensity) {
     return left + (std::log2(intensity) - x0) / (x1 - x0) * (width - left - right);
@@ -122,21 +122,24 @@ std::string chart(const Roof& roof, const std::vector<Result>& results, int thre
   Svg svg(width, height);
   svg.text(left, 28, "cenote: operators under the roofline of this machine", 17, "start", "#222");
   svg.text(left, 47, target() + ", " + std::to_string(threads) + " threads, f32, forward", 12, "start", "#666");
-  for (double decade = y0; decade <= y1; ++decade) {
-    svg.line(left, y(std::pow(10, decade)), width - right, y(std::pow(10, decade)), "#e4e4e4", 1);
-    svg.text(left - 8, y(std::pow(10, decade)) + 4,
-             decade >= 9 ? std::to_string(static_cast<int>(std::lround(std::pow(10, decade - 9)))) + " G"
-                         : std::to_string(static_cast<int>(std::lround(std::pow(10, decade - 6)))) + " M",
-             11, "end", "#666");
-  }
-  for (double power = std::ceil(x0); power <= x1; ++power) {
-    svg.line(x(std::exp2(power)), top, x(std::exp2(power)), height - bottom, "#f0f0f0", 1);
+  const auto label = [](double number) {
     std::array<char, 16> text{};
-    std::snprintf(text.data(), text.size(), "%g", std::exp2(power));
-    svg.text(x(std::exp2(power)), height - bottom + 16, text.data(), 11, "middle", "#666");
+    std::snprintf(text.data(), text.size(), "%g", number);
+    return std::string(text.data());
+  };
+  for (int decade = static_cast<int>(y0); decade <= static_cast<int>(y1); ++decade) {
+    const double rate = std::pow(10, decade);
+    svg.line(left, y(rate), width - right, y(rate), "#e4e4e4", 1);
+    svg.text(left - 8, y(rate) + 4, decade >= 9 ? label(rate * 1e-9) + " G" : label(rate * 1e-6) + " M", 11, "end",
+             "#666");
+  }
+  for (int power = static_cast<int>(std::ceil(x0)); power <= static_cast<int>(std::floor(x1)); ++power) {
+    const double intensity = std::exp2(power);
+    svg.line(x(intensity), top, x(intensity), height - bottom, "#f0f0f0", 1);
+    svg.text(x(intensity), height - bottom + 16, label(intensity), 11, "middle", "#666");
   }
   svg.text((left + width - right) / 2, height - 14, "taps per byte that must move", 12, "middle", "#444");
-  svg.text(left, top - 4, "taps per second", 12, "start", "#444");
+  svg.text(left - 8, top - 10, "taps per second", 12, "start", "#444");
   const double ridge = roof.additions_per_second / roof.bytes_per_second;
   svg.line(x(std::exp2(x0)), y(roof.bytes_per_second * std::exp2(x0)), x(ridge), y(roof.additions_per_second), "#444",
            2);
@@ -147,9 +150,7 @@ std::string chart(const Roof& roof, const std::vector<Result>& results, int thre
     if (seen.find(r.windows + ";") == std::string::npos) {
       seen += r.windows + ";";
       svg.line(x(intensity), y(r.roof), x(intensity), height - bottom, "#cfcfcf", 1, true);
-      svg.text(x(intensity) + 4,
-               height - bottom - 6 - 13 * static_cast<double>(std::count(seen.begin(), seen.end(), ';') - 1), r.windows,
-               11, "start", "#555");
+      svg.text(x(intensity) - 6, y(r.roof) - 6, r.windows, 11, "end", "#555");
     }
     const auto which = static_cast<std::size_t>(std::find(operator_names.begin(), operator_names.end(), r.op) -
                                                 operator_names.begin());

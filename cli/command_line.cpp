@@ -193,7 +193,7 @@ CommandLine::CommandLine() : app("Pooling of arrays and pictures, with every der
       "  cenote COMMAND --help shows the options of a command");
 }
 
-int CommandLine::run() {
+int CommandLine::run() const {
   if (app.got_subcommand("pool")) return cli::pool(pool);
   if (app.got_subcommand("grad")) return cli::grad(grad);
   if (app.got_subcommand("explain")) return cli::explain(explain);

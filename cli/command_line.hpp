@@ -22,7 +22,7 @@ struct CommandLine {
   TourArguments tour;
   std::string shell;  // of `completions`
 
-  [[nodiscard]] int run();  // the subcommand that was chosen
+  [[nodiscard]] int run() const;  // the subcommand that was chosen
 };
 
 // The words that an option takes, where there are few: for completions and help.

@@ -92,9 +92,16 @@ std::string bash_script(const CLI::App& app) {
         values +=
             "        " + patterns + ") COMPREPLY=($(compgen -W '" + joined(words) + "' -- \"$current\")); return ;;\n";
     }
-    cases += "    " + command->get_name() + ")\n      case $previous in\n" + values + "        " + command->get_name() +
-             ") [ -z '" + first_words(*command) + "' ] || { COMPREPLY=($(compgen -W '" + first_words(*command) +
-             "' -- \"$current\")); return; } ;;\n      esac\n      options='" + options + "' ;;\n";
+    const std::string& name = command->get_name();
+    const std::string first = first_words(*command);
+    cases.append("    ").append(name).append(")\n      case $previous in\n").append(values);
+    if (!first.empty())
+      cases.append("        ")
+          .append(name)
+          .append(") COMPREPLY=($(compgen -W '")
+          .append(first)
+          .append("' -- \"$current\")); return ;;\n");
+    cases.append("      esac\n      options='").append(options).append("' ;;\n");
   }
   return "# bash completion of cenote, made by `cenote completions bash`\n"
          "_cenote() {\n"
@@ -117,7 +124,7 @@ std::string bash_script(const CLI::App& app) {
 }
 
 // In single quotes, for zsh and fish.
-std::string quoted(std::string text, const std::string& special) {
+std::string quoted(const std::string& text, const std::string& special) {
   std::string out;
   for (const char c : text) {
     if (special.find(c) != std::string::npos) out += '\\';
@@ -162,7 +169,8 @@ std::string fish_script(const CLI::App& app) {
     out += "complete -c cenote -n __fish_use_subcommand -f -a " + name + " -d " +
            quoted(command->get_description(), "\\'") + "\n";
     const std::string when = "complete -c cenote -n '__fish_seen_subcommand_from " + name + "'";
-    if (const std::string words = first_words(*command); !words.empty()) out += when + " -a '" + words + "'\n";
+    if (const std::string words = first_words(*command); !words.empty())
+      out.append(when).append(" -a '").append(words).append("'\n");
     for (const CLI::Option* option : options_of(*command, false)) {
       out += when;
       for (const std::string& letter : option->get_snames()) out += " -s " + letter;
@@ -175,7 +183,7 @@ std::string fish_script(const CLI::App& app) {
   return out;
 }
 
-std::string roff(std::string text) {
+std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {
     if (c == '\\' || c == '-') out += '\\';

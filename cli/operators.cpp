@@ -21,11 +21,12 @@ std::vector<std::string> split(const std::string& text, const char* separators) 
   }
 }
 
-Index number(const std::string& text, std::string_view argument, const std::string& whole, const char* legal) {
+// A number, which may be a piece of what was said.
+Index number(const std::string& digits, std::string_view argument, const std::string& said, const char* legal) {
   Index value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size())
-    throw UsageError(std::string(argument) + " is '" + whole + "'; " + legal);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size())
+    throw UsageError(std::string(argument) + " is '" + said + "'; " + legal);
   return value;
 }
 

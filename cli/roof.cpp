@@ -47,8 +47,8 @@ struct Adder {
 Adder adder() {
 #if defined(__x86_64__)
   const std::string set = target();
-  if (set.starts_with("avx3") && __builtin_cpu_supports("avx512f") != 0) return {add_64, 16};
-  if (set.starts_with("avx") && __builtin_cpu_supports("avx2") != 0) return {add_32, 8};
+  if (set.starts_with("avx3") && static_cast<bool>(__builtin_cpu_supports("avx512f"))) return {add_64, 16};
+  if (set.starts_with("avx") && static_cast<bool>(__builtin_cpu_supports("avx2"))) return {add_32, 8};
 #endif
   return {add_16, 4};
 }

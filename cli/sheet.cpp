@@ -43,7 +43,8 @@ constexpr std::array glyphs{
 
 void write(const View<std::uint8_t>& sheet, Index row, Index column, const std::string& text) {
   for (const char letter : text) {
-    const auto found = std::find_if(glyphs.begin(), glyphs.end(), [&](const Glyph& g) { return g.letter == letter; });
+    const auto* const found =
+        std::find_if(glyphs.begin(), glyphs.end(), [&](const Glyph& g) { return g.letter == letter; });
     const Index tail = std::string_view("gpqy").find(letter) == std::string_view::npos ? 0 : 2 * letter_size;
     if (found != glyphs.end())
       for_each_index({7 * letter_size, 5 * letter_size, 3}, [&](const Dims& at) {

@@ -1,5 +1,6 @@
 // `cenote tour`: a newcomer's first minute. A picture pooled in three ways, the laws that the library stands on, and
 // its speed beside memcpy's.
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -35,7 +36,7 @@ Tensor<float> colours_of(const Loaded& loaded) {
 Tensor<std::uint8_t> pixels_of(const Tensor<float>& picture) {
   Tensor<std::uint8_t> out(picture.dims());
   for (std::size_t i = 0; i < out.data().size(); ++i)
-    out.data()[i] = static_cast<std::uint8_t>(std::clamp(picture.data()[i], 0.0F, 1.0F) * 255.0F + 0.5F);
+    out.data()[i] = static_cast<std::uint8_t>(std::lround(std::clamp(picture.data()[i], 0.0F, 1.0F) * 255.0F));
   return out;
 }
 

@@ -33,7 +33,7 @@ extern "C" void remove_and_raise(int number) {
 extern "C" void say_that_it_shrank(int) {
   constexpr std::string_view text = "cenote: the input became shorter or unreadable while it was read\n";
   if (unfinished[0] != '\0') ::unlink(unfinished.data());
-  (void)!::write(STDERR_FILENO, text.data(), text.size());
+  [[maybe_unused]] const ssize_t said = ::write(STDERR_FILENO, text.data(), text.size());
   ::_exit(1);
 }
 
@@ -90,7 +90,7 @@ OutputFile::OutputFile(const std::string& path) : name_(path == "-" ? "standard 
     }
     remember_unfinished(temporary_);
   }
-  (void)!::fchmod(fd_, mode);
+  [[maybe_unused]] const int done = ::fchmod(fd_, mode);  // where a file system has no modes, that is how it is
 }
 
 OutputFile::~OutputFile() {
@@ -119,12 +119,12 @@ void OutputFile::write(const void* from, std::size_t bytes) {
   }
 }
 
-std::size_t OutputFile::read(void* to, std::size_t bytes) {
+std::size_t OutputFile::read(void* to, std::size_t bytes) const {
   const ssize_t done = ::read(fd_, to, bytes);
   return done < 0 ? 0 : static_cast<std::size_t>(done);
 }
 
-Index OutputFile::seek(Index offset, int whence) { return ::lseek(fd_, offset, whence); }
+Index OutputFile::seek(Index offset, int whence) const { return ::lseek(fd_, offset, whence); }
 
 void OutputFile::commit() {
   if (direct_) {

@@ -18,8 +18,8 @@ class OutputFile {
   void reserve(Index bytes);  // says early if the disk is too small
   void write(const void* from, std::size_t bytes);
   // For formats that come back to their beginning; of seekable files only.
-  std::size_t read(void* to, std::size_t bytes);
-  Index seek(Index offset, int whence);
+  [[nodiscard]] std::size_t read(void* to, std::size_t bytes) const;
+  [[nodiscard]] Index seek(Index offset, int whence) const;
   void commit();
 
  private:

@@ -103,7 +103,7 @@ class TiffHandle {
     if (h.in_ != nullptr) return static_cast<toff_t>(h.in_->size());
     const Index at = h.out_->seek(0, SEEK_CUR);
     const Index end = h.out_->seek(0, SEEK_END);
-    h.out_->seek(at, SEEK_SET);
+    (void)h.out_->seek(at, SEEK_SET);
     return static_cast<toff_t>(end);
   }
 

@@ -59,7 +59,7 @@ class SameBits(Scratch):
         x = self.random.normal(size=(1, 1, 40, 30)).astype("f4")
         self.compare(x, "max", "-k", "2x2", memory="4K")
         x = self.random.normal(size=(3, 20, 30, 4)).astype("f4")
-        self.compare(x, "average", "-k", "3x3", "-s", "2", "-a", "1,2", memory="6K")
+        self.compare(x, "average", "-k", "3x3", "-s", "2", "-a", "1,2", memory="12K")
 
     def test_fortran_order_and_the_other_byte_order(self):
         x = np.asfortranarray(self.random.normal(size=(20, 21, 22)).astype("f4"))
