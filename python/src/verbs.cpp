@@ -66,8 +66,8 @@ bool is_linear(const AnyOperator& op) {
 // The shape of x, where x is given by its shape alone: a tuple or a list of integers.
 bool is_shape(nb::handle x) {
   if (!PyTuple_Check(x.ptr()) && !PyList_Check(x.ptr())) return false;
-  for (nb::handle entry : x)
-    if (!PyIndex_Check(entry.ptr())) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(x.ptr()); ++i)
+    if (PyIndex_Check(PySequence_Fast_GET_ITEM(x.ptr(), i)) == 0) return false;
   return true;
 }
 
