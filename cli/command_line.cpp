@@ -166,7 +166,6 @@ std::vector<std::string> words_of(const CLI::Option& option) {
       {"format", {"npy", "png", "tiff"}},
       {"colour", {"auto", "always", "never"}},
       {"dtype", {element_names.begin(), element_names.end()}},
-      {"target", targets()},
   };
   if (option.get_lnames().empty()) return {};
   const auto found = words.find(option.get_lnames().front());

@@ -9,15 +9,6 @@
 
 namespace cenote::cli {
 
-namespace {
-
-bool holds(Format format, Element element) {
-  if (format == Format::png) return element == Element::u8 || element == Element::u16;
-  return format == Format::npy || element != Element::bf16;
-}
-
-}  // namespace
-
 int pool(const PoolArguments& a) {
   const Operator op = make_operator(a.op, a.windows.global);
   const bool bf16 = a.dtype == Element::bf16;
@@ -27,15 +18,11 @@ int pool(const PoolArguments& a) {
   const Geometry g = make_geometry(a.windows, header, "pool");
 
   const Element computed = computing_type(op, header.type);
-  const Format format = format_for(a.output, a.format,
-                                   a.output == "-"  ? Format::npy
-                                   : header.picture ? Format::png
-                                                    : Format::npy);
+  const Format format = format_for(a.output, a.format, a.output == "-" ? Format::npy : header.format);
   // Pictures stay pictures of their kind; everything else keeps the numbers as they were computed.
   Element stored = computed;
   if (format != Format::npy && is_integer(header.type)) stored = header.type;
   if (a.dtype) stored = *a.dtype;
-  if (!holds(format, stored) && !a.dtype && header.picture && computed != header.type) stored = header.type;
 
   Header result = header;
   result.type = stored;

@@ -26,7 +26,10 @@ struct PictureTags {
   bool associated_alpha = false;   // colours were multiplied by alpha
 };
 
+enum class Format : std::uint8_t { npy, png, tiff };
+
 struct Header {
+  Format format = Format::npy;  // that it came from
   Element type = Element::f32;
   Dims dims{};
   bool fortran = false;   // the first axis varies fastest
@@ -65,8 +68,6 @@ class Sink {
   virtual void write(const std::byte* from, Index elements) = 0;
   virtual void finish() = 0;
 };
-
-enum class Format : std::uint8_t { npy, png, tiff };
 
 // How much memory a reader or a writer may take for one row, one strip or one picture, and what a file is said to hold
 // where it cannot say so itself.

@@ -108,6 +108,7 @@ class PngSource final : public Source {
     header_.dims = {rows, static_cast<Index>(png_get_image_width(png, info))};
     const Index channels = png_get_channels(png, info);
     if (channels > 1) header_.dims.push_back(channels);
+    header_.format = Format::png;
     header_.picture = true;
     header_.channels = channels > 1;
     row_.resize(png_get_rowbytes(png, info) * static_cast<std::size_t>(passes_ > 1 ? rows : 1));

@@ -47,6 +47,7 @@ class TiffSource final : public Source {
     header_.dims.push_back(page_.rows);
     header_.dims.push_back(page_.columns);
     if (page_.channels > 1) header_.dims.push_back(page_.channels);
+    header_.format = Format::tiff;
     header_.picture = true;
     header_.channels = page_.channels > 1;
     Index bytes = 0;

@@ -48,11 +48,12 @@ class Pairs(Scratch):
         self.cenote("pool", "max", self.path("lies.npy"), "-o", self.path("out"), "--format", "tiff", "-k", 3)
         self.assert_same(pictures.read_tiff(self.path("out").read_bytes()), maxima(pixels, (0, 1), 3))
 
-    def test_a_picture_without_a_telling_name_stays_a_picture(self):
+    def test_an_output_without_a_telling_name_has_the_format_of_the_input(self):
         pixels = self.random.integers(0, 255, (4, 4, 3), "u1")
-        write(self.path("in.png"), pixels)
-        self.cenote("pool", "max", self.path("in.png"), "-o", self.path("out"), "-k", 2)
-        self.assert_same(pictures.read_png(self.path("out").read_bytes()), maxima(pixels, (0, 1)))
+        for ending, decode in ((".png", pictures.read_png), (".tif", pictures.read_tiff)):
+            write(self.path("in" + ending), pixels)
+            self.cenote("pool", "max", self.path("in" + ending), "-o", self.path("out"), "-k", 2)
+            self.assert_same(decode(self.path("out").read_bytes()), maxima(pixels, (0, 1)))
 
 
 class Npy(Scratch):
