@@ -1,6 +1,7 @@
 // Running: a graph compiled into a program, which is planned once and runs many times without an allocation.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 
 #include "cenote/graph/workspace.hpp"
@@ -163,8 +164,8 @@ class Program {
             caller);
     }
     if (inputs.size() > expected.size()) {
-      std::vector<std::string> names;
-      for (const auto& input : expected) names.push_back(in_words(input));
+      std::vector<std::string> names(expected.size());
+      std::ranges::transform(expected, names.begin(), [](const auto& input) { return in_words(input); });
       raise_count(inputs, "inputs", names, caller);
     }
     for (std::size_t k = 0; k < inputs.size(); ++k) check_array(inputs[k], "inputs", expected[k], caller);
