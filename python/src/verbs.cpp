@@ -172,19 +172,21 @@ nb::object indices_array(const Geometry& g, const Winners& winners, std::string_
 
 Execution at_most(int threads) { return {.threads = threads > 0 ? std::min(threads, num_threads()) : 0}; }
 
+Array given_or_made(nb::handle object, const Dims& dims, const Place& place) {
+  const nb::handle make = marked(object);
+  const bool makes = make.is_valid() && PyCallable_Check(make.ptr()) != 0;
+  const nb::object owner = makes ? make(to_tuple(dims)) : nb::borrow(object);
+  Array array = makes ? exchange_array(owner, place) : write_array(object, place);
+  array.owner = owner;
+  return array;
+}
+
 Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view caller) {
   if (out.is_none()) return new_array(dims, type, caller);
-  if (const nb::handle make = marked(out); make.is_valid() && PyCallable_Check(make.ptr()) != 0) {
-    const nb::object made = make(to_tuple(dims));
-    Array array = exchange_array(made, {caller, "out"});
-    array.owner = made;
-    return array;
-  }
-  Array array = write_array(out, {caller, "out"});
+  const Array array = given_or_made(out, dims, {caller, "out"});
   Array like;
   like.type = type;
   check_same_type(like, array, {caller, "out"}, "x");
-  array.owner = nb::borrow(out);
   return array;
 }
 

@@ -44,7 +44,9 @@ void dispatch(const AnyOperator& any, Type type, const Place& place, F&& use) {
 // Threads as a caller gives them, if not more than the library may use.
 Execution at_most(int threads);
 
-// The array that a result goes to: the caller's, a new one, or one that a marked function makes of a shape.
+// An array to write to: the caller's, or one that a marked function makes of a shape.
+Array given_or_made(nb::handle object, const Dims& dims, const Place& place);
+// The array that a result goes to: such a one, or a new one.
 Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view caller);
 
 // Winners as PyTorch numbers them.

@@ -21,18 +21,9 @@ void check_bytes(const Array& array, const Winners& winners, const Place& place)
 // Where winners go: bytes of the caller's, or what a marked function makes of a shape, which has an axis more where a
 // winner takes several bytes.
 Array bytes_array(nb::handle object, const Winners& winners, const Place& place) {
-  Array array;
-  const nb::handle make = marked(object);
-  if (!make.is_valid() || PyCallable_Check(make.ptr()) == 0) {
-    array = write_array(object, place);
-    array.owner = nb::borrow(object);
-  } else {
-    Dims shape = winners.dims();
-    if (winners.bytes_each() > 1) shape.push_back(winners.bytes_each());
-    const nb::object made = make(to_tuple(shape));
-    array = exchange_array(made, place);
-    array.owner = made;
-  }
+  Dims shape = winners.dims();
+  if (winners.bytes_each() > 1) shape.push_back(winners.bytes_each());
+  const Array array = given_or_made(object, shape, place);
   check_bytes(array, winners, place);
   return array;
 }

@@ -15,12 +15,6 @@ using namespace nb::literals;
 
 constexpr const char* caller = "cenote.jax";
 
-nb::tuple to_tuple(const Dims& dims) {
-  nb::list out;
-  for (const Index entry : dims) out.append(entry);
-  return nb::tuple(out);
-}
-
 // ---- attributes: one list of names, for writing and for reading --------------------------------------------------
 
 template <class Op, class Visit>

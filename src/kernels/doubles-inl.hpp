@@ -1,6 +1,7 @@
-// Extremes of large windows one cell apart along rows: runs of 2, 4, 8 .. cells, each from runs of a fraction of its
-// length, and a window from two runs that overlap, first along rows and then across them. That some taps are merged
-// twice changes nothing: merges keep the order of taps. Costs a logarithm of the window, and nothing is transposed.
+// Extremes of large windows one cell apart along rows: runs of 4, 16, 64 .. cells, each from four of the length before,
+// and a window from a few runs of which the last two overlap, first along rows and then across them. That some taps are
+// merged twice changes nothing: merges keep the order of taps. Costs a logarithm of the window, and nothing is
+// transposed.
 #if defined(CENOTE_KERNELS_DOUBLES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_KERNELS_DOUBLES_INL_HPP
 #undef CENOTE_KERNELS_DOUBLES_INL_HPP
@@ -9,7 +10,6 @@
 #endif
 
 #include "kernels/finish-inl.hpp"
-#include "kernels/rows-inl.hpp"
 #include "kernels/task-inl.hpp"
 #include "plan/scratch.hpp"
 
@@ -22,15 +22,10 @@ class Doubles {
   using Raw = typename S::Raw;
   static constexpr Index n = vector_lanes<Raw>;
 
-  static Index Tasks(const plan::Plan& plan) {
-    return (plan.lanes.count + plan.together - 1) / plan.together * BlocksOf(plan);
-  }
+  static Index Tasks(const plan::Plan& plan) { return TasksOfLanes(plan); }
   static void Run(const plan::Plan& plan, Index task) {
-    const Index blocks = BlocksOf(plan);
-    Doubles doubles(plan, BlockOf(plan, task % blocks));
-    const Index first = task / blocks * plan.together;
-    const Index stop = HWY_MIN(plan.lanes.count, first + plan.together);
-    for (Index lane = first; lane < stop; ++lane) doubles.Plane(Lanes::OfGroup(plan, 1, lane));
+    Doubles doubles(plan, BlockOf(plan, task % BlocksOf(plan)));
+    EachLane(plan, task, [&](const Lanes& lanes) { doubles.Plane(lanes); });
   }
 
  private:

@@ -23,23 +23,17 @@ class Folds {
   using Lane = typename S::Lane;
   static constexpr Index n = vector_lanes<Raw>, step = vector_lanes<Lane>;
 
-  static Index Tasks(const plan::Plan& plan) {
-    return (plan.lanes.count + plan.together - 1) / plan.together * plan.axes[0].blocks;
-  }
+  static Index Tasks(const plan::Plan& plan) { return TasksOfLanes(plan); }
   static void Run(const plan::Plan& plan, Index task) {
-    Folds folds(plan, task % plan.axes[0].blocks);
-    const Index first = task / plan.axes[0].blocks * plan.together;
-    const Index stop = HWY_MIN(plan.lanes.count, first + plan.together);
-    for (Index lane = first; lane < stop; ++lane) folds.Row(Lanes::OfGroup(plan, 1, lane));
+    Folds folds(plan, BlockOf(plan, task % BlocksOf(plan)));
+    EachLane(plan, task, [&](const Lanes& lanes) { folds.Row(lanes); });
   }
 
  private:
-  Folds(const plan::Plan& plan, Index block)
-      : plan_(plan), axis_(plan.axes[0]), begin_(block * axis_.outputs_per_block),
-        end_(HWY_MIN(axis_.out, begin_ + axis_.outputs_per_block)) {
+  Folds(const plan::Plan& plan, const Block& block)
+      : plan_(plan), axis_(plan.axes[0]), begin_(block.begin[0]), end_(block.end[0]), limit_(block.limit[0]) {
     // A vector of blocks may begin before the first that is needed, and never ends behind the last there is.
-    origin_ = HWY_MIN(begin_ * axis_.stride, axis_.in - n);
-    limit_ = (end_ - 1) * axis_.stride + axis_.kernel;
+    origin_ = HWY_MIN(block.origin[0], axis_.in - n);
     width_ = (limit_ - origin_ + n - 1) / n * n;
     auto pieces = scratch_.Ask<Lane>(S::parts * width_);
     auto numbers = scratch_.Ask<double>(Finish<S>::Numbers(1));
@@ -101,7 +95,7 @@ class Folds {
   const plan::Plan& plan_;
   const PooledAxis& axis_;
   Index begin_, end_;         // outputs
-  Index origin_, limit_ = 0;  // blocks
+  Index limit_, origin_ = 0;  // blocks: where they end, and begin
   Index width_ = 0;
   plan::Scratch scratch_;
   Lane* pieces_ = nullptr;

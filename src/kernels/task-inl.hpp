@@ -116,6 +116,17 @@ struct Lanes {
   }
 };
 
+// Tasks of `plan.together` lanes for one block each, where every lane is a row or plane of its own (`plan.rows`).
+inline Index TasksOfLanes(const plan::Plan& plan) {
+  return (plan.lanes.count + plan.together - 1) / plan.together * BlocksOf(plan);
+}
+template <class F>
+void EachLane(const plan::Plan& plan, Index task, F&& use) {
+  const Index first = task / BlocksOf(plan) * plan.together;
+  const Index stop = HWY_MIN(plan.lanes.count, first + plan.together);
+  for (Index lane = first; lane < stop; ++lane) use(Lanes::OfGroup(plan, 1, lane));
+}
+
 }  // namespace cenote::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

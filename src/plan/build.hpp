@@ -402,12 +402,9 @@ class Builder {
     if (request_.winner.data != nullptr &&
         (plan_.winner.pooled[0] != 1 || request_.winner_bytes > std::min(Index{2}, request_.element)))
       return false;
-    plan_.rows = true;
-    axis.outputs_per_block = axis.out;
-    const Index cells = axis.in * plan_.axes[1].in;
-    plan_.together = std::clamp(65536 / cells, Index{1}, std::max(Index{1}, plan_.lanes.count));
-    while (reach(axis, axis.outputs_per_block) > 8192 && split(4)) {}
-    divide(detail::ceil_div(plan_.lanes.count, plan_.together), plan_.lanes.count * cells);
+    lane_by_lane([&] {
+      while (reach(axis, axis.outputs_per_block) > 8192 && split(4)) {}
+    });
     return true;
   }
 
@@ -421,25 +418,43 @@ class Builder {
     if (plan_.rank == 2 && (!plan_.axes[0].slides || plan_.axes[0].step != 1)) return false;
     if (plan_.inputs[0].pooled[at(plan_.rank - 1)] != 1 || plan_.outputs[0].pooled[at(plan_.rank - 1)] != 1)
       return false;
-    Index cells = 1;
-    for (int a = 0; a < plan_.rank; ++a) {
-      PooledAxis& axis = plan_.axes[at(a)];
-      axis.outputs_per_block = axis.out;
-      cells *= axis.in;
-    }
     // Rows of a few vectors are mostly margin where windows are as long.
     if (last.kernel > 6 && last.in < 4 * vector && plan_.lanes.count >= vector) return false;
-    plan_.rows = true;
-    plan_.together = std::clamp(65536 / cells, Index{1}, std::max(Index{1}, plan_.lanes.count));
     const auto tile = [&] {
       Index size = request_.element;
       for (int a = 0; a < plan_.rank; ++a) size *= reach(plan_.axes[at(a)], plan_.axes[at(a)].outputs_per_block);
       return size;
     };
-    while (tile() > tile_budget && split(3)) {}
-    while (tile() > 16 * tile_budget && split(0)) {}
-    divide(detail::ceil_div(plan_.lanes.count, plan_.together), plan_.lanes.count * cells);
+    lane_by_lane([&] {
+      while (tile() > tile_budget && split(3)) {}
+      while (tile() > 16 * tile_budget && split(0)) {}
+    });
     return true;
+  }
+
+  // Lanes one after the other, several to a task, in blocks that `fit` makes small enough.
+  template <class F>
+  void lane_by_lane(F&& fit) {
+    plan_.rows = true;
+    const Index cells = one_block();
+    plan_.together = lanes_of_task(cells);
+    fit();
+    divide(detail::ceil_div(plan_.lanes.count, plan_.together), plan_.lanes.count * cells);
+  }
+  // All outputs are one block. Returns the cells of a lane.
+  Index one_block() {
+    Index cells = 1;
+    for (int a = 0; a < plan_.rank; ++a) {
+      PooledAxis& axis = plan_.axes[at(a)];
+      axis.outputs_per_block = std::max(Index{1}, axis.out);
+      axis.blocks = 1;
+      cells *= axis.in;
+    }
+    return cells;
+  }
+  // So many that a task is worth its while.
+  [[nodiscard]] Index lanes_of_task(Index cells) const {
+    return std::clamp(65536 / std::max(Index{1}, cells), Index{1}, std::max(Index{1}, plan_.lanes.count));
   }
 
   void mode() {
@@ -517,7 +532,7 @@ class Builder {
   }
 
   // A row of pieces stays in the first-level cache; a task has some thousand cells.
-  void stream_blocks() {
+  void stream_blocks(Index cells) {
     PooledAxis& last = plan_.axes[at(plan_.rank - 1)];
     const Index vector = request_.vector / request_.element;
     const Index inner = std::max(Index{1}, plan_.lanes.sizes[at(plan_.lanes.rank - 1)]);
@@ -526,23 +541,14 @@ class Builder {
       last.outputs_per_block = most;
       last.blocks = detail::ceil_div(last.out, most);
     }
-    Index cells = 1;
-    for (int a = 0; a < plan_.rank; ++a) cells *= plan_.axes[at(a)].in;
-    const Index planes = std::clamp(65536 / std::max(Index{1}, cells), Index{1}, std::max(Index{1}, plan_.lanes.count));
     const Index lanes = std::min(inner, std::max(Index{64}, 16384 / std::max(Index{1}, last.out))) / vector * vector;
-    plan_.together = plan_.rows ? planes : lanes;
+    plan_.together = plan_.rows ? lanes_of_task(cells) : lanes;
   }
 
   void blocks() {
-    Index work = plan_.lanes.count;
-    for (int a = 0; a < plan_.rank; ++a) {
-      PooledAxis& axis = plan_.axes[at(a)];
-      axis.outputs_per_block = std::max(Index{1}, axis.out);
-      axis.blocks = 1;
-      work *= axis.in;
-    }
+    const Index cells = one_block();
     if (plan_.streams) {
-      stream_blocks();
+      stream_blocks(cells);
     } else {
       while (tile() > tile_budget && split(3)) {}
       while (tile() > 16 * tile_budget && split(0)) {}
@@ -551,7 +557,7 @@ class Builder {
                          : plan_.rows
                              ? plan_.lanes.count
                              : detail::ceil_div(plan_.lanes.count, plan_.vectors * request_.vector / request_.element);
-    divide(groups, work);
+    divide(groups, plan_.lanes.count * cells);
   }
 
   // Splits blocks until there is something for every thread, unless there is little to do.

@@ -206,7 +206,8 @@ struct ConvolutionDims {
 
 template <Convolution C, class X, class W, class T>
 auto add_conv(Graph<T>& g, const std::vector<Handle>& inputs) {
-  return add_shaped < TypedHandle<X> && TypedHandle<W>, ConvolutionDims < C, X, W >> (g, conv_node<T>(g, inputs, C));
+  constexpr bool typed = TypedHandle<X> && TypedHandle<W>;
+  return add_shaped<typed, ConvolutionDims<C, X, W>>(g, conv_node<T>(g, inputs, C));
 }
 
 }  // namespace detail

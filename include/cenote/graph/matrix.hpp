@@ -123,7 +123,8 @@ struct LinearDims {
 
 template <template <class, class> class Shaped, class A, class B, class T>
 auto add_product(Graph<T>& g, Node<T> node) {
-  return add_shaped < TypedHandle<A> && TypedHandle<B>, Shaped < A, B >> (g, std::move(node));
+  constexpr bool typed = TypedHandle<A> && TypedHandle<B>;
+  return add_shaped<typed, Shaped<A, B>>(g, std::move(node));
 }
 
 }  // namespace detail
