@@ -6,6 +6,8 @@
 #define CENOTE_KERNELS_FINISH_INL_HPP
 #endif
 
+#include <cmath>
+
 #include "cenote/scalar.hpp"
 #include "kernels/states-inl.hpp"
 #include "plan/plan.hpp"
@@ -125,6 +127,30 @@ struct Finish<TangentState<T, largest>> : FinishSelection<TangentState<T, larges
 template <class T, bool largest>
 struct Finish<WinnerState<T, largest>> : FinishSelection<WinnerState<T, largest>, true> {};
 
+// f64 to halves in one rounding: what f32 cannot hold is remembered in its last bit, which decides no tie of a half.
+template <class T>
+HWY_INLINE auto RoundToHalves(hn::VFromD<hn::ScalableTag<double>> x) {
+  const hn::ScalableTag<double> d;
+  const hn::RebindToUnsigned<decltype(d)> d64;
+  const hn::Rebind<float, decltype(d)> df;
+  const hn::Rebind<std::uint16_t, decltype(d)> narrow;
+  // Numbers for which f32 has fewer bits are few; those of f16 end long before.
+  if constexpr (std::is_same_v<T, bf16>) {
+    const auto small = hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-126));
+    if (HWY_UNLIKELY(!hn::AllFalse(d, hn::And(small, hn::Ne(x, hn::Zero(d)))))) {
+      HWY_ALIGN double lanes[hn::MaxLanes(d)];
+      HWY_ALIGN std::uint16_t bits[hn::MaxLanes(d)];
+      hn::Store(x, d, lanes);
+      for (std::size_t l = 0; l < hn::MaxLanes(d); ++l) bits[l] = T(lanes[l]).bits;
+      return hn::LoadU(narrow, bits);
+    }
+  }
+  const auto bits = hn::BitCast(d64, x);
+  const auto rest = hn::And(bits, hn::Set(d64, (std::uint64_t{1} << 29) - 1));
+  const auto last = hn::IfThenElseZero(hn::Ne(rest, hn::Zero(d64)), hn::Set(d64, std::uint64_t{1} << 29));
+  return ToHalves<T>(df, hn::DemoteTo(df, hn::BitCast(d, hn::Or(hn::Xor(bits, rest), last))));
+}
+
 // Sums and averages: divided, converted, and free of -0 (A5).
 template <class S>
 struct FinishSum {
@@ -163,6 +189,7 @@ struct FinishSum {
     if (!formula.mean || formula.divisor.kind == Divisor::Kind::fixed) {
       number_ = By(formula, formula.mean ? static_cast<double>(formula.divisor.number) : 1.0);
       varies_ = false;
+      exact_ = IsPower(number_);
       return;
     }
     const Index outer = formula.divisor.kind == Divisor::Kind::real ? row.outer_real : row.outer_padded;
@@ -179,10 +206,11 @@ struct FinishSum {
     }
     varies_ = slot.varies;
     number_ = numbers_[0];
+    exact_ = !varies_ && IsPower(number_);
   }
   // Numbers that rows of so many columns need.
   static constexpr Index slots = 4;
-  static Index RowNumbers(Index columns) { return columns + vector_lanes<double>; }
+  static Index RowNumbers(Index columns) { return columns + 2 * vector_lanes<double>; }
   static Index Numbers(Index columns) { return slots * RowNumbers(columns); }
 
   // One vector of results, from lane `lane` of cell `cell` on.
@@ -190,19 +218,38 @@ struct FinishSum {
                       const RowTarget<Raw>& target) const {
     if (lane >= lanes) return;
     Raw* out = target.out[0] + lane;
-    const auto number = [&](Index l) { return !varies_ ? number_ : by_rows_ ? numbers_[lane + l] : numbers_[cell]; };
     if constexpr (std::is_floating_point_v<T>) {
-      const hn::ScalableTag<double> d;
-      const V by = !varies_   ? hn::Set(d, number_)
-                   : by_rows_ ? hn::LoadU(d, numbers_ + lane)
-                              : hn::Set(d, numbers_[cell]);
-      V sum = hn::Add(acc[0], hn::Zero(d));  // -0 becomes +0 (A5)
+      const typename S::D ds;
+      V sum = hn::Add(acc[0], hn::Zero(ds));  // -0 becomes +0 (A5)
       if constexpr (std::is_same_v<T, float>) {
+        const hn::ScalableTag<double> d;
         const hn::Rebind<float, decltype(d)> df;
-        V result = hn::Mul(sum, by);
-        if (!mean_) result = hn::Add(result, hn::Zero(d));  // a sum has no -0, whatever its scale
-        StoreSome(hn::DemoteTo(df, result), df, out, lanes - lane);
+        const auto low = By(lane, cell);
+        const auto zero = hn::Set(d, mean_ ? -0.0 : 0.0);  // a sum has no -0, whatever its scale; x + -0 is x
+        const auto result = [&](auto wide, auto by)
+                                HWY_ATTR { return hn::DemoteTo(df, hn::Add(hn::Mul(wide, by), zero)); };
+        if constexpr (std::is_same_v<Wide, float>) {
+          V all;
+          if (exact_) {
+            all = hn::Mul(sum, hn::Set(ds, static_cast<float>(number_)));
+            if (!mean_) all = hn::Add(all, hn::Zero(ds));
+          } else {
+            const auto high = varies_ && by_rows_ ? hn::LoadU(d, numbers_ + lane + vector_lanes<double>) : low;
+            const auto upper = result(hn::PromoteTo(d, hn::UpperHalf(df, sum)), high);
+            all = hn::Combine(ds, upper, result(hn::PromoteTo(d, hn::LowerHalf(df, sum)), low));
+          }
+          StoreSome(all, ds, out, lanes - lane);
+          const auto finite = hn::IsFinite(all);
+          if (HWY_UNLIKELY(!hn::AllTrue(ds, finite)) && plan.odd != nullptr) {
+            const auto real = hn::FirstN(ds, static_cast<std::size_t>(HWY_MIN(lanes - lane, vector_lanes<float>)));
+            if (!hn::AllFalse(ds, hn::AndNot(finite, real))) plan.odd->store(true, std::memory_order_relaxed);
+          }
+        } else {
+          StoreSome(result(sum, low), df, out, lanes - lane);
+        }
       } else {
+        const typename S::D d;
+        const V by = By(lane, cell);
         if constexpr (S::parts == 2)  // an infinite sum has lost nothing that could be added
           sum = hn::IfThenElse(hn::IsFinite(sum), hn::Add(sum, acc[1]), sum);
         V mean = hn::Mul(hn::Div(sum, by), hn::Set(d, plan.formula.scale));
@@ -212,19 +259,24 @@ struct FinishSum {
         if (!hn::AllTrue(d, hn::IsFinite(mean)) && plan.odd != nullptr)
           plan.odd->store(true, std::memory_order_relaxed);
       }
+    } else if constexpr (std::is_integral_v<T> && sizeof(T) < 4) {
+      const hn::Rebind<T, typename S::D> narrow;
+      StoreSome(hn::DemoteTo(narrow, mean_ ? Means(acc[0], lane, cell) : acc[0]), narrow, out, lanes - lane);
+    } else if constexpr (Half<T>) {
+      const hn::ScalableTag<double> d;
+      const V product = hn::Mul(hn::Add(acc[0], hn::Zero(d)), By(lane, cell));
+      const V result = mean_ ? product : hn::Add(product, hn::Zero(d));
+      const hn::Rebind<std::uint16_t, decltype(d)> narrow;
+      StoreSome(RoundToHalves<T>(result), narrow, out, lanes - lane);
     } else {
       constexpr Index n = vector_lanes<Wide>;
       HWY_ALIGN Wide sums[n];
       hn::Store(acc[0], typename S::D(), sums);
       for (Index l = 0; l < HWY_MIN(n, lanes - lane); ++l) {
-        if constexpr (Half<T>) {
-          const double zero = mean_ ? -0.0 : 0.0;  // x + -0.0 is x
-          out[l] = T((sums[l] + 0.0) * number(l) + zero).bits;
-        } else {
-          IntegerSum<T> sum;
-          sum.sum = static_cast<decltype(sum.sum)>(sums[l]);
-          out[l] = mean_ ? sum.mean(static_cast<Index>(number(l))) : sum.total();
-        }
+        IntegerSum<T> sum;
+        sum.sum = static_cast<decltype(sum.sum)>(sums[l]);
+        const double number = !varies_ ? number_ : numbers_[by_rows_ ? lane + l : cell];
+        out[l] = mean_ ? sum.mean(static_cast<Index>(number)) : sum.total();
       }
     }
   }
@@ -235,17 +287,50 @@ struct FinishSum {
     return std::is_same_v<T, float> || Half<T> ? formula.scale / number : number;
   }
 
+  // A power of two that f32 has, and whose products are rounded once.
+  static bool IsPower(double number) {
+    int exponent = 0;
+    return std::frexp(number, &exponent) == 0.5 && exponent > -60 && exponent < 60;
+  }
+  // The numbers of a vector of results.
+  HWY_INLINE hn::VFromD<hn::ScalableTag<double>> By(Index lane, Index cell) const {
+    const hn::ScalableTag<double> d;
+    if (!varies_) return hn::Set(d, number_);
+    return by_rows_ ? hn::LoadU(d, numbers_ + lane) : hn::Set(d, numbers_[cell]);
+  }
+  // Integers of 8 and 16 bits, divided and rounded half to even. A quotient that is no tie differs from one by more
+  // than one part in twice the sum, and the sums that plans admit stay below 2^23 and 2^31: f32 and f64 tell them
+  // apart.
+  HWY_INLINE V Means(V sum, Index lane, Index cell) const {
+    using D = typename S::D;
+    const hn::Half<D> half;
+    const hn::Rebind<double, decltype(half)> dd;
+    const auto low = By(lane, cell);
+    const auto high = varies_ && by_rows_ ? hn::LoadU(dd, numbers_ + lane + vector_lanes<double>) : low;
+    if constexpr (sizeof(T) == 1) {
+      const hn::RebindToFloat<D> df;
+      const hn::Rebind<float, decltype(half)> hf;
+      const auto by = hn::Combine(df, hn::DemoteTo(hf, high), hn::DemoteTo(hf, low));
+      return hn::NearestInt(hn::Div(hn::ConvertTo(df, sum), by));
+    } else {
+      // Beyond 32 bits lies what a divisor of -1 does to the smallest sum, and DemoteTo clamps.
+      const auto mean = [&](auto part, auto by)
+                            HWY_ATTR { return hn::DemoteTo(half, hn::Round(hn::Div(hn::PromoteTo(dd, part), by))); };
+      return hn::Combine(D(), mean(hn::UpperHalf(half, sum), high), mean(hn::LowerHalf(half, sum), low));
+    }
+  }
+
   struct Slot {
     Index outer = -1;
     bool varies = false;
   };
   std::array<Slot, slots> slots_{};
-  bool varies_ = false, by_rows_ = false, mean_ = false;
+  bool varies_ = false, by_rows_ = false, mean_ = false, exact_ = false;
   double number_ = 1;
   double* numbers_ = nullptr;
 };
-template <class T, bool weighted>
-struct Finish<SumState<T, weighted>> : FinishSum<SumState<T, weighted>> {};
+template <class T, bool weighted, class L>
+struct Finish<SumState<T, weighted, L>> : FinishSum<SumState<T, weighted, L>> {};
 template <bool weighted>
 struct Finish<CompensatedState<weighted>> : FinishSum<CompensatedState<weighted>> {};
 

@@ -26,6 +26,7 @@ class Repeat {
     EachRunOfLanes(plan, task.first, task.stop, [&](LanePlaces places, Index, Index count) {
       if (plan.outputs[0].access == plan::Access::lanes)
         return repeat.Plane(places, task, [&](const Cells& cells) { repeat.LanesOfRow(cells, count); });
+      if (repeat.IsFlat(task)) return repeat.Planes(places, count, plan.inputs[0].lanes[inner]);
       for (Index lane = 0; lane < count; ++lane) {
         repeat.Plane(places, task, [&](const Cells& cells) { repeat.Row(cells); });
         places.in += plan.inputs[0].lanes[inner];
@@ -95,6 +96,37 @@ class Repeat {
       before = cells.to;
       before_from = cells.from;
     } while (Next(at, last, [&](std::size_t a) { return a == 0 ? task.end - task.begin : plan_.axes[a].out; }));
+  }
+
+  // Every plane repeats one gradient, and follows the one before.
+  [[nodiscard]] bool IsFlat(const PullTask& task) const {
+    const auto inner = static_cast<std::size_t>(plan_.lanes.rank - 1);
+    return plan_.rank == 1 && axis_.whole && axis_.out >= n && out_ == 1 &&
+           plan_.outputs[0].lanes[inner] == axis_.out && task.begin == 0 && task.end == axis_.out;
+  }
+  // Vectors lie where lines of a cache do, so that each is written at once; one may hold the end of a plane and the
+  // beginning of the next.
+  HWY_NOINLINE void Planes(const LanePlaces& places, Index count, Index in) const {
+    const D d;
+    const T* from = static_cast<const T*>(plan_.inputs[0].data) + places.in;
+    T* const to = static_cast<T*>(plan_.outputs[0].data) + places.out;
+    const Index size = axis_.out;
+    constexpr auto bytes = static_cast<std::uintptr_t>(n) * sizeof(T);
+    auto v = hn::Set(d, Scaled(*from));
+    hn::StoreU(v, d, to);
+    Index i = n - static_cast<Index>(reinterpret_cast<std::uintptr_t>(to) % bytes / sizeof(T));
+    for (Index plane = 1; plane <= count; ++plane) {
+      const Index end = plane * size;
+      for (; i + n <= end; i += n) hn::StoreU(v, d, to + i);
+      if (plane == count) return hn::StoreU(v, d, to + end - n);
+      from += in;
+      const auto next = hn::Set(d, Scaled(*from));
+      if (i < end) {
+        hn::StoreU(hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(end - i)), v, next), d, to + i);
+        i += n;
+      }
+      v = next;
+    }
   }
 
   // Cells that are neighbours.

@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "cenote/scalar.hpp"
-#include "kernels/lanes-inl.hpp"
+#include "kernels/states-inl.hpp"
 #include "kernels/winners-inl.hpp"
 #include "plan/scratch.hpp"
 
@@ -55,10 +55,12 @@ class Scatter {
     const auto table = scratch_.Ask<Index>(2 * tabled_);
     row_ = last_ == 0 ? seen_ : plan::Span{0, inner_.out};
     const auto starts = scratch_.Ask<Index>(row_.size());
+    const auto wide = scratch_.Ask<G>(direct ? 0 : row_.size());
     scratch_.Take();
     sums_ = scratch_.At(sums);
     places_ = scratch_.At(table);
     starts_ = scratch_.At(starts) - row_.begin;
+    wide_ = scratch_.At(wide) - row_.begin;
     for (Index o = row_.begin; o < row_.end; ++o) starts_[o] = inner_.position(o, 0) * strides_[last_];
     std::array<Index, max_rank> tap{};
     for (Index number = 0; number < tabled_; ++number) {
@@ -223,11 +225,25 @@ class Scatter {
   }
 
   // A row without anything out of the ordinary.
-  static HWY_NOINLINE void AddPlainRow(G* sums, const Index* starts, const Index* places, const T* gy, const U* won,
+  static HWY_NOINLINE void AddPlainRow(G* sums, const Index* starts, const Index* places, const G* gy, const U* won,
                                        Index begin, Index end) {
     for (Index o = begin; o < end; ++o) {
       G& sum = sums[starts[o] + places[won[o]]];
-      sum = sum + static_cast<G>(gy[o]);
+      sum = sum + gy[o];
+    }
+  }
+  // Gradients of neighbouring outputs, as sums are added.
+  const G* Widened(const T* gy) const {
+    if constexpr (direct) {
+      return gy;
+    } else {
+      const hn::ScalableTag<float> df;
+      constexpr Index n = vector_lanes<float>;
+      Index o = row_.begin;
+      for (; o + n <= row_.end; o += n)
+        hn::StoreU(LoadHalves<T>(df, reinterpret_cast<const std::uint16_t*>(gy) + o), df, wide_ + o);
+      for (; o < row_.end; ++o) wide_[o] = static_cast<G>(gy[o]);
+      return wide_;
     }
   }
 
@@ -237,7 +253,7 @@ class Scatter {
     // Rows whose windows do not leave the block need not ask where their winners are.
     const bool inside = whole_ || (last_ > 0 && row >= task_.begin && row + reach_ < task_.end);
     if (inside && tabled_ > 0 && none_ < 0 && gy_stride == 1 && won_stride == 1)
-      return AddPlainRow(sums, starts_, places_, gy, won, row_.begin, row_.end);
+      return AddPlainRow(sums, starts_, places_, Widened(gy), won, row_.begin, row_.end);
     for (Index o = row_.begin; o < row_.end; ++o) {
       const auto number = static_cast<Index>(won[o * won_stride]);
       if (number == none_) continue;
@@ -290,15 +306,25 @@ class Scatter {
     });
   }
 
+  // Halves: the sums of neighbours together, be they lanes or cells.
   void Finish(Index lanes) {
     std::array<Index, max_rank> at{};
     const G* from = sums_;
     const auto& strides = plan_.outputs[0].pooled;
+    const bool cells = !side_by_side_ && strides[last_] == 1;
+    const Index run = cells ? CellsAlong(last_) : lanes;
     do {
       T* to = gx_ + task_.begin * strides[0];
       for (std::size_t a = 0; a <= last_; ++a) to += at[a] * strides[a];
-      for (Index lane = 0; lane < lanes; ++lane) to[lane] = static_cast<T>(*from++);
-    } while (Next(at, last_ + 1, [&](std::size_t a) { return CellsAlong(a); }));
+      const hn::ScalableTag<float> df;
+      const hn::Rebind<std::uint16_t, decltype(df)> narrow;
+      constexpr Index n = vector_lanes<float>;
+      Index i = 0;
+      for (; i + n <= run; i += n)
+        hn::StoreU(ToHalves<T>(df, hn::LoadU(df, from + i)), narrow, reinterpret_cast<std::uint16_t*>(to) + i);
+      for (; i < run; ++i) to[i] = static_cast<T>(from[i]);
+      from += run;
+    } while (Next(at, cells ? last_ : last_ + 1, [&](std::size_t a) { return CellsAlong(a); }));
   }
 
   const plan::Plan& plan_;
@@ -317,6 +343,7 @@ class Scatter {
   G* sums_ = nullptr;
   Index* places_ = nullptr;  // of every number; then the positions along the first axis
   Index* starts_ = nullptr;
+  G* wide_ = nullptr;  // a row of gradients
   const T* gy_ = nullptr;
   T* gx_ = nullptr;
   const U* won_ = nullptr;

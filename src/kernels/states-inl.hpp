@@ -187,26 +187,62 @@ using SumLane =
                                           std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>,
                        double>;
 
+// A vector of f32 from halves.
+template <class T, class DF>
+HWY_INLINE hn::VFromD<DF> LoadHalves(DF df, const std::uint16_t* p) {
+  const hn::Rebind<std::uint16_t, DF> d16;
+  if constexpr (std::is_same_v<T, bf16>) {
+    const hn::Rebind<std::uint32_t, DF> d32;
+    return hn::BitCast(df, hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, p))));
+  } else {
+#if HWY_TARGET == HWY_SSE4
+    // The exponent is moved by a multiplication, which also normalises subnormals.
+    const hn::Rebind<std::uint32_t, DF> d32;
+    const auto bits = hn::PromoteTo(d32, hn::LoadU(d16, p));
+    const auto magnitude = hn::And(bits, hn::Set(d32, 0x7fff));
+    const auto sign = hn::ShiftLeft<16>(hn::Sub(bits, magnitude));
+    const auto scaled = hn::Mul(hn::BitCast(df, hn::ShiftLeft<13>(magnitude)), hn::Set(df, 0x1p112F));
+    const auto special = hn::Gt(magnitude, hn::Set(d32, 0x7bff));
+    const auto top = hn::IfThenElseZero(special, hn::Set(d32, 0x7f800000));
+    return hn::BitCast(df, hn::Or(hn::Or(hn::BitCast(d32, scaled), top), sign));
+#else
+    return hn::PromoteTo(df, hn::BitCast(hn::Rebind<hwy::float16_t, DF>(), hn::LoadU(d16, p)));
+#endif
+  }
+}
+
+// And back: to nearest, ties to even; a NaN keeps the bits that there is room for.
+template <class T, class DF>
+HWY_INLINE hn::VFromD<hn::Rebind<std::uint16_t, DF>> ToHalves(DF df, hn::VFromD<DF> x) {
+  constexpr bool short_f32 = std::is_same_v<T, bf16>;
+  constexpr int cut = short_f32 ? 16 : 13;
+  const hn::RebindToUnsigned<DF> d32;
+  const auto number = [&](std::uint32_t n) HWY_ATTR { return hn::Set(d32, n); };
+  const auto bits = hn::BitCast(d32, x);
+  const auto m = hn::And(bits, number(0x7fffffff));
+  const auto kept = hn::ShiftRight<cut>(m);
+  const auto nan = hn::Or(hn::And(kept, number(0x7fff)), number(T::infinity_bits | T::quiet_bit));
+  const auto up = hn::Add(hn::And(kept, number(1)), number((1U << (cut - 1)) - 1));  // what rounds to nearest
+  auto result = hn::ShiftRight<cut>(hn::Add(m, up));
+  if constexpr (!short_f32) {
+    // The exponent moves from a bias of 127 to one of 15. Below its least, numbers are multiples of 2^-24.
+    const auto half = hn::Set(df, 0.5F);
+    const auto least = hn::Sub(hn::BitCast(d32, hn::Add(hn::BitCast(df, m), half)), hn::BitCast(d32, half));
+    result = hn::Sub(result, number(112U << 10));
+    result = hn::IfThenElse(hn::Lt(m, number(113U << 23)), least, result);
+    result = hn::IfThenElse(hn::Lt(m, number(143U << 23)), result, number(T::infinity_bits));
+  }
+  result = hn::IfThenElse(hn::Gt(m, number(0x7f800000)), nan, result);
+  return hn::TruncateTo(hn::Rebind<std::uint16_t, DF>(), hn::Or(result, hn::ShiftRight<16>(hn::Xor(bits, m))));
+}
+
 template <class T, class D>
 HWY_INLINE hn::VFromD<D> LoadWide(D d, const Lane<T>* p) {
   using L = Lane<T>;
   if constexpr (std::is_same_v<L, hn::TFromD<D>>) {
     return hn::LoadU(d, p);
   } else if constexpr (Half<T>) {
-    // Exact for every pattern: the exponent is moved by a multiplication, which also normalises subnormals.
-    const hn::Rebind<float, D> df;
-    const hn::Rebind<std::uint32_t, D> du;
-    const auto bits = hn::PromoteTo(du, hn::LoadU(hn::Rebind<std::uint16_t, D>(), p));
-    if constexpr (std::is_same_v<T, bf16>) {
-      return hn::PromoteTo(d, hn::BitCast(df, hn::ShiftLeft<16>(bits)));
-    } else {
-      const auto magnitude = hn::And(bits, hn::Set(du, 0x7fff));
-      const auto sign = hn::ShiftLeft<16>(hn::Sub(bits, magnitude));
-      const auto scaled = hn::Mul(hn::BitCast(df, hn::ShiftLeft<13>(magnitude)), hn::Set(df, 0x1p112F));
-      const auto special = hn::Gt(magnitude, hn::Set(du, 0x7bff));
-      const auto top = hn::IfThenElseZero(special, hn::Set(du, 0x7f800000));
-      return hn::PromoteTo(d, hn::BitCast(df, hn::Or(hn::Or(hn::BitCast(du, scaled), top), sign)));
-    }
+    return hn::PromoteTo(d, LoadHalves<T>(hn::Rebind<float, D>(), p));
   } else {
     return hn::PromoteTo(d, hn::LoadU(hn::Rebind<L, D>(), p));
   }
@@ -229,16 +265,17 @@ HWY_INLINE hn::VFromD<D> WideGroup(D d, VR raw, int group) {
   }
 }
 
-// The sum of taps. `weigh` multiplies each tap by a number of its position first.
-template <class T, bool weigh>
+// The sum of taps. `weigh` multiplies each tap by a number of its position first. Windows of few taps add in their own
+// type, which `L` then is.
+template <class T, bool weigh, class L = SumLane<T>>
 struct SumState {
   using Scalar = T;
   using Raw = cenote::HWY_NAMESPACE::Lane<T>;
-  using Lane = SumLane<T>;
+  using Lane = L;
   using D = hn::ScalableTag<Lane>;
   using V = hn::VFromD<D>;
   static constexpr int parts = 1, inputs = 1;
-  static constexpr bool lifts = false, repeats = false, weighted = weigh, plain = std::is_same_v<T, double> && !weigh,
+  static constexpr bool lifts = false, repeats = false, weighted = weigh, plain = std::is_same_v<T, L> && !weigh,
                         common = std::is_floating_point_v<T>;
 
   static HWY_INLINE void First(V (&s)[1], const Raw* p, Index, Index, double weight) {

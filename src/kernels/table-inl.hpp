@@ -51,6 +51,7 @@ Kernels MakeKernels() {
     table.power_sum_pull = EitherOf<PowerSumPull<T, false>, PowerSumPull<T, true>>();
   }
   if constexpr (!std::is_integral_v<T> || sizeof(T) < 8) table.sum = KernelOf<SumState<T, false>>();
+  if constexpr (std::is_same_v<T, float>) table.near_sum = KernelOf<SumState<float, false, float>>();
   if constexpr (std::is_same_v<T, double>) {
     table.long_sum = KernelOf<CompensatedState<false>>();
     table.long_weighted = KernelOf<CompensatedState<true>>();

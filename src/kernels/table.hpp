@@ -20,6 +20,7 @@ struct Kernels {
   Kernel sum, weighted;                                 // weighted: taps are multiplied by a number of their position
   Kernel repeat;                                        // the adjoint of a sum over windows that do not overlap
   Kernel pull, push;                                    // the derivative of a selection from its winners
+  Kernel near_sum;                                      // of f32, for windows of few taps
   Kernel long_sum, long_weighted;                       // of f64, for windows of many taps
   Kernel power_sum, power_sum_tangent, power_sum_pull;  // smooth max and Lp
 };

@@ -576,4 +576,19 @@ class Builder {
   bool folded_ = false;  // the pooled axis is split into blocks and their cells
 };
 
+// An array of elements of `bytes` each that kernels could not read in vectors, and large enough to be copied first.
+inline bool scattered(const Geometry& g, const Dims& dims, const Dims& strides, Index bytes, Index vector) {
+  if (vector == 0 || dims.rank != g.rank()) return false;
+  Index size = 1;
+  Index apart = 1;  // elements from a cell of the last pooled axis to the next
+  for (int a = 0; a < dims.rank; ++a) {
+    size *= dims[a];
+    if (Builder::reduces(g.axis(a)))
+      apart = dims[a] > 1 ? strides[a] : 1;
+    else if (strides[a] == 1 && dims[a] * bytes >= vector)
+      return false;
+  }
+  return apart != 1 && size >= 2048;
+}
+
 }  // namespace cenote::plan

@@ -80,6 +80,10 @@ inline Index depth_of(const Geometry& g) {
   return depth;
 }
 
+// Few enough for f32 to be added in f32: with half an ulp each and the last rounding that stays within A7. Should such
+// a sum overflow, it is added again in f64.
+inline constexpr Index near_depth = 4;
+
 // Integer sums fit their lanes.
 template <class T>
 bool sums_fit(const Geometry& g) {
@@ -137,9 +141,18 @@ inline void set_winners(Plan& plan, const Winners& winners) {
   plan.winner_none = winners.has_none();
 }
 
+// Sums of this geometry are f32 and of few taps.
+template <class T, class Op>
+bool adds_nearby(const Geometry& g) {
+  if constexpr (std::same_as<T, float> && is_sum<Op>)
+    return kernels<T>().near_sum.run != nullptr && depth_of(g) <= near_depth;
+  else
+    return false;
+}
+
 // The kernel of y = f(x) or of its winners, and the bytes of its states. None: the definition serves the case.
 template <class T, class Op>
-std::pair<Kernel, Index> forward_kernel(const Geometry& g, const Winners* winners) {
+std::pair<Kernel, Index> forward_kernel(const Geometry& g, const Winners* winners, bool near) {
   const Kernels& table = kernels<T>();
   Index state = sizeof(T);
   if constexpr (is_extreme<Op>) {
@@ -148,6 +161,7 @@ std::pair<Kernel, Index> forward_kernel(const Geometry& g, const Winners* winner
     if (winners->bytes_each() <= static_cast<int>(sizeof(T)))  // numbers stand in lanes of T
       return {table.winner[which], 2 * state};
   } else if constexpr (is_sum<Op>) {
+    if (near) return {table.near_sum, state};
     const bool lengthy = std::same_as<T, double> && depth_of(g) > 7;
     if (sums_fit<T>(g)) return {lengthy ? table.long_sum : table.sum, lengthy ? 16 : 8};
   }
@@ -177,17 +191,48 @@ void plan_forward(Run& run, const Op& op, const Kernel& kernel, Index state, con
   }
 }
 
+template <class T, class Op>
+bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View<T>* y, Winners* winners,
+             const Execution& exec, bool near);
+
+// Results that are not finite become those of another run, which gives them to a view. No other is touched: what one
+// window holds is not to change the last bit of another's result.
+template <class T, class F>
+void replace_infinite(const View<T>& y, F&& again) {
+  Tensor<T> other(y.dims());
+  again(other.view());
+  const View<const T> others = std::as_const(other).view();
+  for_each_index(y.dims(), [&](const Dims& index) {
+    if (!std::isfinite(y[index])) y[index] = others[index];
+  });
+}
+// What is left to do where some result of a sum is not finite: f32 that was added in f32 is added again in f64, and f64
+// is left to the definition.
+template <class T, class Op>
+void mend(const Op& op, const Geometry& g, const View<const T>& x, const View<T>& y, const Execution& exec) {
+  if constexpr (std::same_as<T, float>)
+    replace_infinite(y, [&](const View<T>& other) { forward<T>(op, g, x, &other, nullptr, exec, false); });
+  if constexpr (std::same_as<T, double>) rescue_overflow(exec, op, g, x, y);
+}
+// A small call. True if there is something to mend.
+template <class T, class Op>
+bool run_tiny(const Tiny& tiny, const Op& op, const T* x, T* y, bool near) {
+  if constexpr (std::same_as<T, float>)
+    if (near) return tiny.run<float>(op, x, y);
+  return tiny.run(op, x, y);
+}
+
 // y = f(x) and the winners, whichever are asked for. False: no kernel serves the case.
 template <class T, class Op>
 bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View<T>* y, Winners* winners,
-             const Execution& exec) {
-  const auto [kernel, state] = forward_kernel<T, Op>(g, winners);
+             const Execution& exec, bool near) {
+  const auto [kernel, state] = forward_kernel<T, Op>(g, winners, near);
   if (kernel.run == nullptr) return false;
   const Dims y_strides = y != nullptr ? spec::detail::output_strides(g, y->strides()) : Dims{};
   std::atomic<bool> odd = false;
   Tiny tiny;
   if (Tiny::serves<Op> && winners == nullptr && state <= 8 && tiny.set(g, x.strides(), y_strides)) {
-    if constexpr (Tiny::serves<Op>) odd = tiny.run(op, x.data(), y->data());
+    if constexpr (Tiny::serves<Op>) odd = run_tiny(tiny, op, x.data(), y->data(), near);
   } else {
     Run run(g, exec, sizeof(T), kernels<T>().vector);
     plan_forward(run, op, kernel, state, array_of(x, x.strides(), false),
@@ -195,9 +240,14 @@ bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View
     run.plan().odd = &odd;
     run(kernel);
   }
-  if constexpr (is_sum<Op> && std::same_as<T, double>)
-    if (odd) rescue_overflow(exec, op, g, x, *y);
+  if constexpr (is_sum<Op>)
+    if (odd) mend(op, g, x, *y, exec);
   return true;
+}
+template <class T, class Op>
+bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View<T>* y, Winners* winners,
+             const Execution& exec) {
+  return forward<T>(op, g, x, y, winners, exec, adds_nearby<T, Op>(g));
 }
 
 // A forward call that is made many times.
@@ -207,7 +257,9 @@ class Prepared final : public compiled::Prepared<T> {
   Prepared(const Op& op, const Geometry& g, const Dims& x, const Dims& y, const Execution& exec)
       : op_(op), g_(g), x_strides_(x), y_strides_(y), exec_(exec), run_(g_, exec, sizeof(T), kernels<T>().vector) {
     Index state = 0;
-    std::tie(kernel_, state) = forward_kernel<T, Op>(g_, nullptr);
+    const Index vector = kernels<T>().vector;
+    if (scattered(g_, g_.in(), x, sizeof(T), vector) || scattered(g_, g_.out(), y, sizeof(T), vector)) return;
+    std::tie(kernel_, state) = forward_kernel<T, Op>(g_, nullptr, near_);
     if (kernel_.run == nullptr) return;
     const Dims strides = spec::detail::output_strides(g_, y);
     tiny_ = Tiny::serves<Op> && state <= 8 && small_.set(g_, x, strides);
@@ -219,9 +271,9 @@ class Prepared final : public compiled::Prepared<T> {
   void forward(const T* x, T* y) const override {
     if constexpr (Tiny::serves<Op>) {
       if (tiny_) {
-        const bool odd = small_.run(op_, x, y);
-        if constexpr (is_sum<Op> && std::same_as<T, double>)
-          if (odd) rescue(x, y);
+        const bool odd = run_tiny(small_, op_, x, y, near_);
+        if constexpr (is_sum<Op>)
+          if (odd) mend(op_, g_, in(x), out(y), exec_);
         return;
       }
     }
@@ -238,21 +290,21 @@ class Prepared final : public compiled::Prepared<T> {
  private:
   View<const T> in(const T* x) const { return {x, g_.in(), x_strides_}; }
   View<T> out(T* y) const { return {y, g_.out(), y_strides_}; }
-  void rescue(const T* x, T* y) const { rescue_overflow(exec_, op_, g_, in(x), out(y)); }
   void carry_out(Plan& plan, const T* x, T* y) const {
     std::atomic<bool> odd = false;
     plan.inputs[0].data = const_cast<T*>(x);
     plan.outputs[0].data = y;
     plan.odd = &odd;
     run_(kernel_, plan);
-    if constexpr (is_sum<Op> && std::same_as<T, double>)
-      if (odd) rescue(x, y);
+    if constexpr (is_sum<Op>)
+      if (odd) mend(op_, g_, in(x), out(y), exec_);
   }
 
   Op op_;
   Geometry g_;
   Dims x_strides_, y_strides_;
   Execution exec_;
+  bool near_ = adds_nearby<T, Op>(g_);
   Kernel kernel_{};
   bool tiny_ = false;
   Tiny small_;
@@ -349,15 +401,16 @@ inline void merge_whole_axes(Plan& plan) {
 
 // The adjoint of a sum or an average: gradients, divided by what their windows divide by, summed per input.
 template <class T, class Op>
-bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const View<T>& gx, const Execution& exec) {
+bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const View<T>& gx, const Execution& exec,
+              bool near) {
   const Kernels& table = kernels<T>();
   if (table.vector == 0 || table.weighted.run == nullptr) return false;
   Run run(g, exec, sizeof(T), table.vector);
   Request& request = run.request();
   const bool lengthy = std::same_as<T, double> && depth_of(g) > 7;
-  request.state = lengthy ? 16 : 8;
+  request.state = lengthy ? 16 : near ? Index{sizeof(T)} : 8;
   request.direction = Direction::adjoint;
-  const Kernel& plain = lengthy ? table.long_sum : table.sum;
+  const Kernel& plain = lengthy ? table.long_sum : near ? table.near_sum : table.sum;
   request.common = plain.common;
   request.inputs[0] = array_of(gy, spec::detail::output_strides(g, gy.strides()), false);
   request.outputs[0] = array_of(gx, gx.strides(), true);
@@ -428,8 +481,16 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
       std::fill_n(ones, axis.in, 1.0);
       axis.weights = ones;
     }
+  std::atomic<bool> odd = false;
+  if (!weighted && near) run.plan().odd = &odd;
   run(!weighted ? plain : lengthy ? table.long_weighted : table.weighted);
+  if constexpr (std::same_as<T, float>)
+    if (odd) replace_infinite(gx, [&](const View<T>& other) { pull_sum<T>(op, g, gy, other, exec, false); });
   return true;
+}
+template <class T, class Op>
+bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const View<T>& gx, const Execution& exec) {
+  return pull_sum<T>(op, g, gy, gx, exec, adds_nearby<T, Op>(g));
 }
 
 // gx = gradients added at the winners.

@@ -95,14 +95,14 @@ class Tiny {
     return true;
   }
 
-  // y = f(x). True if some mean may have overflowed.
-  template <class T, class Op>
+  // y = f(x), where f32 are added in a type `Sum`. True if some mean may have overflowed.
+  template <class Sum = double, class T, class Op>
   bool run(const Op& op, const T* x, T* y) const {
     bool unsure = false;
     std::array<Index, max_rank> at;
     for (int i = 0; i < lane_axes_; ++i) at[static_cast<std::size_t>(i)] = 0;
     for (bool more = true; more;) {
-      unsure |= plane(op, x, y);
+      unsure |= plane<Sum>(op, x, y);
       more = false;
       for (int i = 0; i < lane_axes_ && !more; ++i) {
         const Lane& lane = lanes_[static_cast<std::size_t>(i)];
@@ -124,7 +124,7 @@ class Tiny {
     Index size, x, y;
   };
 
-  template <class T, class Op>
+  template <class Sum, class T, class Op>
   bool plane(const Op& op, const T* x, T* y) const {
     bool unsure = false;
     for (Index r = 0; r < rows_.out; ++r) {
@@ -151,13 +151,12 @@ class Tiny {
             sum.sum = tiny_sum<decltype(sum.sum)>(p, window);
             result = std::same_as<Op, Average> ? sum.mean(number) : sum.total();
           } else {
-            const double sum = tiny_sum<double>(p, window) + 0.0;  // -0 becomes +0 (A5)
-            if constexpr (std::same_as<T, double>) {
+            const double sum = static_cast<double>(tiny_sum<Sum>(p, window)) + 0.0;  // -0 becomes +0 (A5)
+            if constexpr (std::same_as<T, double>)
               result = sum / static_cast<double>(number);
-              unsure |= !std::isfinite(result);
-            } else {
+            else
               result = static_cast<T>(sum * (1.0 / static_cast<double>(number)));
-            }
+            if constexpr (std::same_as<T, Sum>) unsure |= !std::isfinite(result);
           }
         }
       }

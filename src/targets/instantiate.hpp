@@ -6,6 +6,7 @@
 #include "cenote/run.hpp"
 #include "kernels/highway.hpp"
 #include "plan/execute.hpp"
+#include "plan/planar.hpp"
 #include "plan/smooth.hpp"
 
 namespace cenote {
@@ -29,6 +30,12 @@ void forward(const Op& op, const Geometry& g, const View<const T>& x, const View
     spec::detail::check_shape(caller, "x", x.dims(), g.in());
     spec::detail::check_shape(caller, "y", y.dims(), g.out());
     spec::detail::check_output(caller, "y", y, x);
+    if (plan::scattered<T>(g, x, y)) {
+      const plan::PlanarInput<T> from(g, x, exec);
+      const plan::PlanarOutput<T> to(g, y, exec);
+      forward<T>(op, g, from.view(), to.view(), winners, exec, caller);
+      return to.finish();
+    }
     if constexpr (plan::is_power_sum<Op>)
       if (plan::power_sum<T>(op, g, x, y, exec)) return;
     if (plan::forward<T>(op, g, x, &y, winners, exec)) return;
@@ -51,6 +58,19 @@ void jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<con
       spec::detail::check_shape(caller, "y", y->dims(), g.out());
       spec::detail::check_output(caller, "y", *y, x, dx, dy);
     }
+    if (plan::scattered<T>(g, x, dx, y != nullptr ? *y : dy, dy)) {
+      const plan::PlanarInput<T> from(g, x, exec);
+      const plan::PlanarInput<T> along(g, dx, exec);
+      const plan::PlanarOutput<T> to(g, dy, exec);
+      if (y == nullptr) {
+        jvp<T>(op, g, from.view(), along.view(), nullptr, to.view(), exec, caller);
+      } else {
+        const plan::PlanarOutput<T> value(g, *y, exec);
+        jvp<T>(op, g, from.view(), along.view(), &value.view(), to.view(), exec, caller);
+        value.finish();
+      }
+      return to.finish();
+    }
     if constexpr (plan::is_power_sum<Op>)
       if (plan::power_sum_jvp<T>(op, g, x, dx, y, dy, exec)) return;
     if (plan::jvp<T>(op, g, x, dx, y, dy, exec)) return;
@@ -71,6 +91,16 @@ void vjp(const Op& op, const Geometry& g, const View<const T>& x, const View<con
       spec::detail::check_output(caller, "gx", gx, gy);
     else
       spec::detail::check_output(caller, "gx", gx, x, gy);
+    // A linear operator reads no x.
+    if (plan::scattered<T>(g, gy, gx) || (!Op::linear && plan::scattered<T>(g, x))) {
+      const plan::PlanarInput<T> from(g, gy, exec);
+      const plan::PlanarOutput<T> to(g, gx, exec);
+      if constexpr (Op::linear)
+        vjp<T>(op, g, x, from.view(), to.view(), exec, caller);
+      else
+        vjp<T>(op, g, plan::PlanarInput<T>(g, x, exec).view(), from.view(), to.view(), exec, caller);
+      return to.finish();
+    }
     if constexpr (plan::is_sum<Op>)
       if (plan::pull_sum<T>(op, g, gy, gx, exec)) return;
     if constexpr (plan::is_extreme<Op>) {
@@ -93,7 +123,8 @@ Winners winners(const Op& op, const Geometry& g, const View<const T>& x, const E
     threads::check(exec, caller);
     spec::detail::check_shape(caller, "x", x.dims(), g.in());
     Winners out(g);
-    if (plan::forward<T>(op, g, x, static_cast<const View<T>*>(nullptr), &out, exec)) return out;
+    const plan::PlanarInput<T> from(g, x, exec);
+    if (plan::forward<T>(op, g, from.view(), static_cast<const View<T>*>(nullptr), &out, exec)) return out;
     return spec::winners<T>(op, g, x, caller);
   }
   return Winners(g);
@@ -115,7 +146,10 @@ void push(const Geometry& g, const Winners& winners, const View<const T>& dx, co
 template <class T>
 void pull(const Geometry& g, const Winners& winners, const View<const T>& gy, const View<T>& gx,
           const Execution& exec) {
-  if (!plan::pull<T>(g, winners, gy, gx, exec)) spec::pull<T>(g, winners, gy, gx);
+  const plan::PlanarInput<T> from(g, gy, exec);
+  const plan::PlanarOutput<T> to(g, gx, exec);
+  if (!plan::pull<T>(g, winners, from.view(), to.view(), exec)) spec::pull<T>(g, winners, from.view(), to.view());
+  to.finish();
 }
 
 }  // namespace cenote::compiled

@@ -266,6 +266,31 @@ TEST(Thresholds, InTwoDimensionsChannelsLast) {
       }
 }
 
+// Arrays whose neighbours are neither lanes nor cells are copied to planes first, from some size on: pictures of few
+// channels, reversed rows, every other column, Fortran order.
+TEST(Thresholds, ArraysCopiedToPlanes) {
+  std::vector<Layout> layouts(4);
+  layouts[1] = {.reversed = 2};
+  layouts[2] = {.order = {2, 1, 0}};
+  layouts[3] = {.order = {2, 0, 1}, .step = 2, .gap = 1};
+  std::uint64_t seed = 0;
+  for (const Type type : {Type::f32, Type::f64, Type::bf16, Type::u8, Type::i16})
+    for (const Index channels : {2, 3, 4, 5, 15})
+      for (const Index width : {2040 / (7 * channels), 2060 / (7 * channels) + 1, Index{150}})
+        for (const Layout& layout : layouts)
+          for (const Operator& op : {Operator(Max{}), Operator(Average{}), Operator(SmoothMax{2})}) {
+            if (!accepts(type, op) || testing::Test::HasFailure() || !is_due()) continue;
+            const Resolved g =
+                try_resolve({7, width, channels}, Sliding{.kernel = {3, 2}, .stride = 2, .axes = {0, 1}});
+            Case c{.type = type, .op = op, .geometry = g.geometry, .seed = ++seed};
+            c.x_layout = c.dx_layout = c.gy_layout = c.y_layout = c.dy_layout = c.gx_layout = layout;
+            c.threads = {1};
+            c.strided_threads = {1, 2};
+            const std::string problem = disagreement(c);
+            EXPECT_TRUE(problem.empty()) << problem;
+          }
+}
+
 // The width of a vector, and with it every threshold that counts in vectors, differs by scalar.
 TEST(Thresholds, ForOtherScalars) {
   Sweep sweep;
