@@ -6,7 +6,6 @@
 #include "cenote/run.hpp"
 #include "convert.hpp"
 #include "parts.hpp"
-#include "planes.hpp"
 
 namespace cenote::cli {
 
@@ -165,45 +164,27 @@ class PartInput {
   Index used_from_ = 0, used_to_ = 0;
 };
 
-// One call of the operator on one part, channels apart where that is faster.
-class PartWork {
- public:
-  PartWork(const Operator& op, Element type, int channels, bool fortran, const Execution& exec)
-      : op_(op), type_(type), channels_(channels), fortran_(fortran), exec_(exec) {}
+// The library copies pixels of few channels to planes while it pools them.
+bool has_few_channels(const Geometry& g, bool fortran) {
+  constexpr Index few = 64;
+  if (g.rank() < 2) return false;
+  const Axis& inner = g.axis(axis_at(g, g.rank() - 1, fortran));
+  return !inner.pooled() && inner.in > 1 && inner.in < few;
+}
 
-  void run(const Part& part, PartInput::Place x, std::byte* y) {
-    const Dims together = strides_of(part.out_size, fortran_);
-    if (channels_ < 0) return call(part, x, y, together);
-    const Index bytes = size_of(type_);
-    const Dims strides = plane_strides(part.in_size, channels_, fortran_);
-    std::byte* planes = input_.at_least(volume(part.in_size) * bytes);
-    rearrange(bytes, part.in_size, x.data, x.strides, planes, strides);
-    const Dims out_strides = plane_strides(part.out_size, channels_, fortran_);
-    std::byte* out_planes = output_.at_least(volume(part.out_size) * bytes);
-    call(part, {planes, strides}, out_planes, out_strides);
-    rearrange(bytes, part.out_size, out_planes, out_strides, y, together);
-  }
-
- private:
-  void call(const Part& part, const PartInput::Place& x, std::byte* y, const Dims& y_strides) const {
-    with_element(type_, [&]<class T>() {
-      const View<const T> in(reinterpret_cast<const T*>(x.data), part.in_size, x.strides);
-      const View<T> out(reinterpret_cast<T*>(y), part.out_size, y_strides);
-      std::visit(
-          [&](const auto& o) {
-            if constexpr (OperatorOn<std::decay_t<decltype(o)>, T>) forward<T>(o, part.geometry, in, out, exec_);
-          },
-          op_);
-    });
-  }
-
-  const Operator& op_;
-  Element type_;
-  int channels_;
-  bool fortran_;
-  Execution exec_;
-  Buffer input_, output_;
-};
+// One call of the operator on one part.
+void pool_part(const Operator& op, Element type, const Part& part, const PartInput::Place& x, std::byte* y,
+               const Dims& y_strides, const Execution& exec) {
+  with_element(type, [&]<class T>() {
+    const View<const T> in(reinterpret_cast<const T*>(x.data), part.in_size, x.strides);
+    const View<T> out(reinterpret_cast<T*>(y), part.out_size, y_strides);
+    std::visit(
+        [&](const auto& o) {
+          if constexpr (OperatorOn<std::decay_t<decltype(o)>, T>) forward<T>(o, part.geometry, in, out, exec);
+        },
+        op);
+  });
+}
 
 }  // namespace
 
@@ -224,8 +205,7 @@ StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pool
   PartInput input(source, options.computed);
   const bool direct = input.direct() != nullptr;
   const bool converts = options.computed != options.stored;
-  const int channels = channel_axis(g, header.fortran);
-  const Index copies = channels < 0 ? 1 : 2;
+  const Index copies = has_few_channels(g, header.fortran) ? 2 : 1;
   const CutOptions how{.fortran = header.fortran,
                        .input_bytes = copies * size_of(options.computed),
                        .output_bytes = copies * size_of(options.computed) + (converts ? size_of(options.stored) : 0),
@@ -243,7 +223,6 @@ StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pool
   Clock clock;
   Buffer result;
   Buffer converted;
-  PartWork work(op, options.computed, channels, header.fortran, options.execution);
   const Index all = volume(g.out_kept());
   Index done = 0;
   for_each_part(g, cut, header.fortran, [&](const Part& part) {
@@ -251,7 +230,7 @@ StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pool
     times.reading += clock.lap();
     const Index elements = volume(part.out_size);
     std::byte* y = result.at_least(elements * size_of(options.computed));
-    work.run(part, x, y);
+    pool_part(op, options.computed, part, x, y, strides_of(part.out_size, header.fortran), options.execution);
     times.pooling += clock.lap();
     if (converts) {
       std::byte* stored = converted.at_least(elements * size_of(options.stored));

@@ -1,6 +1,10 @@
 // Builds plans: from a checked geometry and the strides of the arrays to lanes, pooled axes, algorithms and blocks.
 #pragma once
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include <memory>
 #include <new>
 #include <numeric>
@@ -28,11 +32,11 @@ class SparePieces {
   SparePieces(const SparePieces&) = delete;
   SparePieces& operator=(const SparePieces&) = delete;
   ~SparePieces() {
-    while (first_ != nullptr) ::operator delete(std::exchange(first_, first_->next));
+    while (first_ != nullptr) free(std::exchange(first_, first_->next));
     gone = true;
   }
   static void give(Piece* piece) {
-    if (gone || piece->bytes > largest) return ::operator delete(piece);
+    if (gone || piece->bytes > largest) return free(piece);
     piece->next = std::exchange(of_thread().first_, piece);
   }
   // The smallest that is large enough, so that what sufficed for a sequence of calls suffices for it again.
@@ -42,7 +46,7 @@ class SparePieces {
       for (Piece** at = &of_thread().first_; *at != nullptr; at = &(*at)->next)
         if ((*at)->bytes >= bytes && (best == nullptr || (*at)->bytes < (*best)->bytes)) best = at;
     if (best != nullptr) return std::exchange(*best, (*best)->next);
-    return ::new (::operator new(sizeof(Piece) + bytes)) Piece{nullptr, bytes};
+    return allocate(bytes);
   }
 
  private:
@@ -50,8 +54,26 @@ class SparePieces {
     thread_local SparePieces pieces;
     return pieces;
   }
+  // Large pieces ask for huge pages: small ones would cost more to get than to fill.
+  static Piece* allocate(std::size_t bytes) {
+    const std::size_t all = sizeof(Piece) + bytes;
+    if (bytes <= largest) return ::new (::operator new(all)) Piece{nullptr, bytes};
+    void* memory = ::operator new(all, std::align_val_t{huge_page});
+#ifdef __linux__
+    (void)::madvise(memory, all, MADV_HUGEPAGE);
+#endif
+    return ::new (memory) Piece{nullptr, bytes};
+  }
+  static void free(Piece* piece) {
+    if (piece->bytes <= largest)
+      ::operator delete(piece);
+    else
+      ::operator delete(piece, std::align_val_t{huge_page});
+  }
+
   static constexpr std::size_t largest = std::size_t{1} << 20;  // that is worth keeping
-  static inline thread_local bool gone = false;                 // a thread's last plans may outlive its spare pieces
+  static constexpr std::size_t huge_page = std::size_t{1} << 21;
+  static inline thread_local bool gone = false;  // a thread's last plans may outlive its spare pieces
   Piece* first_ = nullptr;
 };
 
