@@ -175,6 +175,15 @@ def test_results_do_not_depend_on_threads():
         assert all(torch.equal(results[0], other) for other in results[1:])
 
 
+@pytest.mark.parametrize("format", [torch.contiguous_format, torch.channels_last])
+def test_a_result_without_axes_is_a_number(format):
+    x = torch.arange(24.0).reshape(1, 2, 3, 4).to(memory_format=format)
+    assert ct.global_max_pool(x, axes=(0, 1, 2, 3), keepdims=False).equal(torch.tensor(23.0))
+    leaf = x.clone().requires_grad_()
+    ct.global_max_pool(leaf, axes=(0, 1, 2, 3), keepdims=False, ties="first").backward()
+    assert leaf.grad.sum() == leaf.grad.max() == 1
+
+
 def test_results_do_not_alias_the_input():
     x = torch.ones(1, 1, 2, 2)
     y = ct.max_pool2d(x, 1)

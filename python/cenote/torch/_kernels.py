@@ -48,17 +48,16 @@ def new(like: torch.Tensor, shape: Any, format: torch.memory_format) -> torch.Te
 
 
 def _new_like(x: torch.Tensor) -> tuple[Any, int]:
-    """What the compiled part calls, with sizes, for a result that is computed from x."""
+    """What the compiled part calls for a result that is computed from x, with sizes, or with () where there are none."""
     format = memory_format(x)
-    return (x.new_empty if format is torch.contiguous_format else lambda *shape: new(x, shape, format)), _MARK
+    if format is torch.contiguous_format:
+        return x.new_empty, _MARK
+    return (lambda *sizes: new(x, sizes if sizes != ((),) else (), format)), _MARK
 
 
-def _new_bytes(*shape: Any) -> torch.Tensor:
-    return torch.empty(*shape, dtype=torch.uint8)
-
-
-def _new_indices(*shape: Any) -> torch.Tensor:
-    return torch.empty(*shape, dtype=torch.int64)
+# Methods of tensors are what makes others the fastest, and they do not ask for the default device.
+_new_bytes = torch.empty(0, dtype=torch.uint8, device="cpu").new_empty
+_new_indices = torch.empty(0, dtype=torch.int64, device="cpu").new_empty
 
 
 # A tensor beside the mark is one that the compiled part reads where it lies, whatever it is: `check` has been there before.
