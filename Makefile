@@ -117,12 +117,14 @@ bench-graphs: setup-bench build/bench-venv/installed  ## whole programs against 
 	cmake --build --preset release --target bench_graph
 	build/bench-venv/bin/python bench/graphs.py
 
-bench-python: setup-bench build/bench-venv/installed  ## what a call from Python costs, and cenote.torch on the layers of networks, beside PyTorch's
+bench-python: setup-bench build/bench-venv/installed  ## what a call from Python costs, a training step's memory, and the layers of networks beside PyTorch and jax
 	cmake --preset release
 	build/bench-venv/bin/pip install $(PIP_HERE) --config-settings=build-dir=build/release \
 	  --config-settings=cmake.build-type=Release .
 	build/bench-venv/bin/python bench/python_calls.py
+	build/bench-venv/bin/python bench/python_memory.py
 	build/bench-venv/bin/python bench/python_torch.py
+	build/bench-venv/bin/python bench/python_jax.py
 
 # XNNPACK comes inside executorch, whose other dependencies are not needed.
 build/bench-venv/installed: bench/requirements.txt

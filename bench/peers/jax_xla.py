@@ -9,6 +9,42 @@ from peers import Candidate, calls
 from problem import LeftOut
 
 
+def pooling(p):
+    """The problem's layer as networks in jax write it, on an array in memory order."""
+    if p.windows == "adaptive":
+        raise LeftOut("JAX has no adaptive windows")
+    if p.op == "smax":
+        raise LeftOut("JAX has no smooth maximum")
+
+    def spread(space, rest):
+        return (rest, *space, rest) if p.channels_last else (rest, rest, *space)
+
+    window, stride, dilation = spread(p.kernel, 1), spread(p.stride, 1), spread(p.dilation, 1)
+    pads = spread(tuple(zip(p.low, p.high)), (0, 0))
+    zero = np.zeros((), p.type)[()]
+
+    def total(x):
+        return lax.reduce_window(x, zero, lax.add, window, stride, pads, window_dilation=dilation)
+
+    if p.op == "max":
+        integer = p.type.kind in "iu"
+        lowest = np.array(np.iinfo(p.type).min if integer else -np.inf, p.type)[()]
+
+        def pool(x):
+            return lax.reduce_window(x, lowest, lax.max, window, stride, pads, window_dilation=dilation)
+    elif p.op == "avg":
+
+        def pool(x):
+            return total(x) / np.array(p.taps, p.type)
+    else:
+        ones = np.ones(spread(p.space, 1), p.type)
+
+        def pool(x):
+            return total(x) / total(ones)
+
+    return pool
+
+
 class Jax:
     name = "jax"
 
@@ -20,39 +56,9 @@ class Jax:
 
     def candidates(self, problem, verb, arrays):
         p = problem
-        if p.windows == "adaptive":
-            raise LeftOut("JAX has no adaptive windows")
-        if p.op == "smax":
-            raise LeftOut("JAX has no smooth maximum")
         if verb in ("winners", "vjp_from_input"):
             raise LeftOut("JAX keeps the input, not the winners")
-
-        def spread(space, rest):
-            return (rest, *space, rest) if p.channels_last else (rest, rest, *space)
-
-        window, stride, dilation = spread(p.kernel, 1), spread(p.stride, 1), spread(p.dilation, 1)
-        pads = spread(tuple(zip(p.low, p.high)), (0, 0))
-        zero = np.zeros((), p.type)[()]
-
-        def total(x):
-            return lax.reduce_window(x, zero, lax.add, window, stride, pads, window_dilation=dilation)
-
-        if p.op == "max":
-            integer = p.type.kind in "iu"
-            lowest = np.array(np.iinfo(p.type).min if integer else -np.inf, p.type)[()]
-
-            def pool(x):
-                return lax.reduce_window(x, lowest, lax.max, window, stride, pads, window_dilation=dilation)
-        elif p.op == "avg":
-
-            def pool(x):
-                return total(x) / np.array(p.taps, p.type)
-        else:
-            ones = np.ones(spread(p.space, 1), p.type)
-
-            def pool(x):
-                return total(x) / total(ones)
-
+        pool = pooling(p)
         x = jax.device_put(arrays.x)
         if verb == "forward":
             function, arguments = jax.jit(pool), (x,)

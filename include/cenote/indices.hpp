@@ -50,8 +50,8 @@ class FlatPlaces {
   std::vector<Index> table_;
 };
 
-template <class U>
-void flat_indices_of_width(const Geometry& g, const Winners& winners, std::span<std::int64_t> out) {
+template <class U, class Number>
+void flat_indices_of_width(const Geometry& g, const Winners& winners, std::span<Number> out) {
   const FlatPlaces places(g);
   Dims outer = g.out_kept();
   const int last = outer.rank - 1;
@@ -62,7 +62,7 @@ void flat_indices_of_width(const Geometry& g, const Winners& winners, std::span<
     outer[last] = outer[last] > 0 ? 1 : 0;
   }
   const std::uint8_t* from = winners.bytes().data();
-  std::int64_t* to = out.data();
+  Number* to = out.data();
   for_each_index(outer, [&](const Dims& index) {
     Index row = 0;
     for (int a = 0; a < last; ++a) row += places.first_tap(a, index[a]);
@@ -71,25 +71,35 @@ void flat_indices_of_width(const Geometry& g, const Winners& winners, std::span<
       std::memcpy(&winner, from, sizeof(U));
       from += sizeof(U);
       const bool none = winners.has_none() && winner == static_cast<U>(Winners::none);
-      *to++ = none ? Winners::none : row + first + places.offset(static_cast<Index>(winner));
+      const Index index_of_winner = none ? Winners::none : row + first + places.offset(static_cast<Index>(winner));
+      *to++ = static_cast<Number>(index_of_winner);
     }
   });
+}
+
+template <class Number>
+void flat_indices_into(const Geometry& g, const Winners& winners, std::span<Number> out) {
+  const auto expected = static_cast<Index>(volume(g.out()));
+  if (static_cast<Index>(out.size()) != expected)
+    raise({Rule::element_count, "out", -1, static_cast<Index>(out.size()), expected}, "flat_indices");
+  switch (winners.bytes_each()) {
+    case 1: return flat_indices_of_width<std::uint8_t>(g, winners, out);
+    case 2: return flat_indices_of_width<std::uint16_t>(g, winners, out);
+    case 4: return flat_indices_of_width<std::uint32_t>(g, winners, out);
+    default: return flat_indices_of_width<std::uint64_t>(g, winners, out);
+  }
 }
 
 }  // namespace detail
 
 // Into memory that is there: as many numbers as there are outputs, row-major. A flat index into the pooled axes without
-// padding, or -1 (M6).
+// padding, or -1 (M6). The winners may stand on the last bytes of `out`: each is read before a number is written there.
 inline void flat_indices(const Geometry& g, const Winners& winners, std::span<std::int64_t> out) {
-  const auto expected = static_cast<Index>(volume(g.out()));
-  if (static_cast<Index>(out.size()) != expected)
-    raise({Rule::element_count, "out", -1, static_cast<Index>(out.size()), expected}, "flat_indices");
-  switch (winners.bytes_each()) {
-    case 1: return detail::flat_indices_of_width<std::uint8_t>(g, winners, out);
-    case 2: return detail::flat_indices_of_width<std::uint16_t>(g, winners, out);
-    case 4: return detail::flat_indices_of_width<std::uint32_t>(g, winners, out);
-    default: return detail::flat_indices_of_width<std::uint64_t>(g, winners, out);
-  }
+  detail::flat_indices_into(g, winners, out);
+}
+// In numbers of 32 bits, which the caller knows to hold them.
+inline void flat_indices(const Geometry& g, const Winners& winners, std::span<std::int32_t> out) {
+  detail::flat_indices_into(g, winners, out);
 }
 inline Tensor<std::int64_t> flat_indices(const Geometry& g, const Winners& winners) {
   Tensor<std::int64_t> out(g.out());

@@ -11,25 +11,34 @@ namespace cenote {
 
 // The winning tap of every output, as its offset inside the window (M6): row-major, in the fewest of 1, 2, 4 or 8
 // bytes that hold every offset, and the mark for "none" where the geometry has windows without a real tap.
+// Owns its bytes, or stands on memory of the caller's: then copies stand on the same, and it must outlive them.
 class Winners {
  public:
   static constexpr Index none = -1;  // M5
 
-  explicit Winners(const Geometry& g) : dims_(g.out()), has_none_(g.has_empty_windows()) {
-    const Index codes = volume(g.window_box()) - (has_none_ ? 0 : 1);  // the largest number to store
-    for (Index most = 0xff; bytes_each_ < 8 && codes > most; most = (most + 1) * (most + 1) - 1) bytes_each_ *= 2;
-    bytes_.resize(static_cast<std::size_t>(volume(dims_) * bytes_each_));
+  explicit Winners(const Geometry& g) : Winners(g, nullptr) { owned_.resize(size()); }
+  // On memory of the caller's: bytes_for(g) bytes, aligned as numbers of bytes_each(g) bytes are. Allocates nothing.
+  Winners(const Geometry& g, std::span<std::uint8_t> memory) : Winners(g, memory.data()) {
+    if (memory.size() != size())
+      raise({Rule::element_count, "memory", -1, static_cast<Index>(memory.size()), static_cast<Index>(size())},
+            "Winners");
   }
+
+  // How many bytes one winner takes, and all of them.
+  [[nodiscard]] static int bytes_each(const Geometry& g) { return bytes_each(g, g.has_empty_windows()); }
+  [[nodiscard]] static Index bytes_for(const Geometry& g) { return volume(g.out()) * bytes_each(g); }
 
   [[nodiscard]] const Dims& dims() const { return dims_; }
   [[nodiscard]] int bytes_each() const { return bytes_each_; }
-  [[nodiscard]] std::span<const std::uint8_t> bytes() const { return bytes_; }
-  [[nodiscard]] std::span<std::uint8_t> bytes() { return bytes_; }
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const {
+    return {borrowed_ != nullptr ? borrowed_ : owned_.data(), size()};
+  }
+  [[nodiscard]] std::span<std::uint8_t> bytes() { return {borrowed_ != nullptr ? borrowed_ : owned_.data(), size()}; }
   [[nodiscard]] bool has_none() const { return has_none_; }  // some window has no winner
   [[nodiscard]] Index operator[](Index i) const {
     Index winner = 0;
     with_width([&]<class U>(U stored) {
-      std::memcpy(&stored, bytes_.data() + i * bytes_each_, sizeof(U));
+      std::memcpy(&stored, bytes().data() + i * bytes_each_, sizeof(U));
       winner = has_none_ && stored == static_cast<U>(none) ? none : static_cast<Index>(stored);
     });
     return winner;
@@ -37,11 +46,22 @@ class Winners {
   void set(Index i, Index winner) {
     with_width([&]<class U>(U stored) {
       stored = static_cast<U>(winner);
-      std::memcpy(bytes_.data() + i * bytes_each_, &stored, sizeof(U));
+      std::memcpy(bytes().data() + i * bytes_each_, &stored, sizeof(U));
     });
   }
 
  private:
+  Winners(const Geometry& g, std::uint8_t* memory)
+      : dims_(g.out()), has_none_(g.has_empty_windows()), bytes_each_(bytes_each(g, has_none_)), borrowed_(memory) {}
+
+  static int bytes_each(const Geometry& g, bool has_none) {
+    const Index codes = volume(g.window_box()) - (has_none ? 0 : 1);  // the largest number to store
+    int bytes = 1;
+    for (Index most = 0xff; bytes < 8 && codes > most; most = (most + 1) * (most + 1) - 1) bytes *= 2;
+    return bytes;
+  }
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(volume(dims_) * bytes_each_); }
+
   template <class F>
   void with_width(F&& use) const {
     switch (bytes_each_) {
@@ -54,8 +74,9 @@ class Winners {
 
   Dims dims_;
   bool has_none_;
-  int bytes_each_ = 1;
-  std::vector<std::uint8_t> bytes_;
+  int bytes_each_;
+  std::uint8_t* borrowed_;  // the caller's memory, or none
+  std::vector<std::uint8_t> owned_;
 };
 
 namespace spec {

@@ -378,9 +378,14 @@ def xla_handlers(minor_version: int) -> dict[str, Any]:
     The handlers for jax.ffi.register_ffi_target, made for version 0.minor_version of XLA's interface or older.
     """
 
-def xla_signature(op: object, geometry: object, shape: object, dtype: object, caller: str) -> tuple[Operator, Windows]:
+def xla_signature(op: object, geometry: object, shape: object, dtype: object, caller: str, derivative: bool = False) -> tuple[Operator, Windows]:
     """
     Operator and windows of a call, checked, in the form in which programs keep them.
+    """
+
+def xla_check_like(shape: object, dtype: object, expected: object, x_dtype: object, argument: str, caller: str, point: str) -> None:
+    """
+    Complains unless a tangent or a gradient has the type of x and the expected shape.
     """
 
 def xla_attributes(op: Operator, geometry: Windows) -> dict[str, int | float | str | list[int]]:

@@ -2,6 +2,7 @@
 #include "verbs.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "bind.hpp"
 
@@ -14,6 +15,12 @@ using namespace nb::literals;
 template <class F>
 void with_result_names(std::string_view caller, F&& call) {
   with_names(caller, {{"y", "out"}, {"dy", "out"}, {"gx", "out"}}, call);
+}
+
+// The elements of a contiguous array.
+template <class T>
+std::span<T> elements(const Array& array) {
+  return {static_cast<T*>(array.data), static_cast<std::size_t>(volume(array.dims))};
 }
 
 nb::object forward_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out, const char* caller,
@@ -39,24 +46,23 @@ nb::object forward_and_indices_verb(nb::handle op, nb::handle windows, nb::handl
   const AnyOperator any = to_operator({op, "op", caller});
   const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
   const Array y = result_array(out, g.out(), x.type, caller);
-  nb::object indices;
+  const Array indices = new_array(g.out(), Type::i64, caller);
   with_result_names(caller, [&] {
     dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
       if constexpr (Selecting<Op>) {
-        const View<const T> from = x.read<T>();
-        const View<T> to = y.write<T>();
-        Winners winners(g);
-        {
-          const Unlocked unlocked(g);
-          forward_with_winners<T>(each, g, from, to, winners, {}, caller);
-        }
-        indices = indices_array(g, winners, caller);
+        const std::span<std::int64_t> numbers = elements<std::int64_t>(indices);
+        const auto bytes = static_cast<std::size_t>(Winners::bytes_for(g));
+        auto* const end = reinterpret_cast<std::uint8_t*>(numbers.data() + numbers.size());
+        const Unlocked unlocked(g);
+        Winners winners(g, {end - bytes, bytes});  // which the indices then replace
+        forward_with_winners<T>(each, g, x.read<T>(), y.write<T>(), winners, {}, caller);
+        flat_indices(g, winners, numbers);
       } else {
         raise_kind({op, "op", caller}, "Max or Min where indices are asked for");
       }
     });
   });
-  return nb::make_tuple(y.owner, indices);
+  return nb::make_tuple(y.owner, indices.owner);
 }
 
 bool is_linear(const AnyOperator& op) {
@@ -150,6 +156,14 @@ nb::object vjp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::
   return gx.owner;
 }
 
+// What a function makes of sizes, which it is given one by one; of none, as an empty tuple.
+nb::object made(nb::handle make, const Dims& dims) {
+  const nb::tuple sizes = dims.rank > 0 ? nb::tuple(to_tuple(dims)) : nb::make_tuple(nb::tuple());
+  nb::object out = nb::steal(PyObject_CallObject(make.ptr(), sizes.ptr()));
+  if (!out.is_valid()) throw nb::python_error();
+  return out;
+}
+
 }  // namespace
 
 void raise_unsupported(const char* op, const Place& place, Type type, bool derivative) {
@@ -165,7 +179,7 @@ nb::object indices_array(const Geometry& g, const Winners& winners, std::string_
   if (array.strides != row_major(array.dims)) throw nb::value_error("indices are written to contiguous arrays only");
   {
     const Unlocked unlocked(g);
-    flat_indices(g, winners, {static_cast<std::int64_t*>(array.data), static_cast<std::size_t>(volume(array.dims))});
+    flat_indices(g, winners, elements<std::int64_t>(array));
   }
   return array.owner;
 }
@@ -175,7 +189,7 @@ Execution at_most(int threads) { return {.threads = threads > 0 ? std::min(threa
 Array given_or_made(nb::handle object, const Dims& dims, const Place& place) {
   const nb::handle make = marked(object);
   const bool makes = make.is_valid() && PyCallable_Check(make.ptr()) != 0;
-  const nb::object owner = makes ? make(to_tuple(dims)) : nb::borrow(object);
+  const nb::object owner = makes ? made(make, dims) : nb::borrow(object);
   Array array = makes ? exchange_array(owner, place) : write_array(object, place);
   array.owner = owner;
   return array;

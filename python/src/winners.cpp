@@ -1,5 +1,5 @@
 // Winners in arrays of the caller's, for frameworks that keep them between forward and backward themselves.
-#include <algorithm>
+#include <utility>
 
 #include "bind.hpp"
 #include "verbs.hpp"
@@ -9,23 +9,22 @@ namespace {
 
 using namespace nb::literals;
 
-// Winners travel as bytes: bytes_each * outputs of them.
-void check_bytes(const Array& array, const Winners& winners, const Place& place) {
-  const auto expected = static_cast<Index>(winners.bytes().size());
+// Winners travel as bytes, bytes_each * outputs of them, and are read and written where they lie.
+Winners winners_on(const Array& array, const Geometry& g, const Place& place) {
+  const Index expected = Winners::bytes_for(g);
   if (array.type != Type::u8 || array.strides != row_major(array.dims))
     throw nb::type_error((std::string(place.caller) + ": " + place.argument + " must be contiguous bytes").c_str());
   if (volume(array.dims) != expected)
     raise({Rule::element_count, place.argument, -1, volume(array.dims), expected}, place.caller);
+  return {g, {static_cast<std::uint8_t*>(array.data), static_cast<std::size_t>(expected)}};
 }
 
 // Where winners go: bytes of the caller's, or what a marked function makes of a shape, which has an axis more where a
 // winner takes several bytes.
-Array bytes_array(nb::handle object, const Winners& winners, const Place& place) {
-  Dims shape = winners.dims();
-  if (winners.bytes_each() > 1) shape.push_back(winners.bytes_each());
-  const Array array = given_or_made(object, shape, place);
-  check_bytes(array, winners, place);
-  return array;
+Array bytes_array(nb::handle object, const Geometry& g, const Place& place) {
+  Dims shape = g.out();
+  if (const int each = Winners::bytes_each(g); each > 1) shape.push_back(each);
+  return given_or_made(object, shape, place);
 }
 
 nb::object forward_with_winners_into(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out,
@@ -34,15 +33,13 @@ nb::object forward_with_winners_into(nb::handle op, nb::handle windows, nb::hand
   const AnyOperator any = to_operator({op, "op", caller});
   const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
   const Array y = result_array(out, g.out(), x.type, caller);
-  Winners winners(g);
-  const Array bytes = bytes_array(winners_object, winners, {caller, "winners"});
+  const Place place{caller, "winners"};
+  const Array bytes = bytes_array(winners_object, g, place);
+  Winners winners = winners_on(bytes, g, place);
   dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
     if constexpr (Selecting<Op>) {
-      const View<const T> from = x.read<T>();
-      const View<T> to = y.write<T>();
       const Unlocked unlocked(g);
-      forward_with_winners<T>(each, g, from, to, winners, at_most(threads), caller);
-      std::copy_n(winners.bytes().data(), winners.bytes().size(), static_cast<std::uint8_t*>(bytes.data));
+      forward_with_winners<T>(each, g, x.read<T>(), y.write<T>(), winners, at_most(threads), caller);
     } else {
       throw nb::type_error("only Max and Min have winners");
     }
@@ -52,15 +49,14 @@ nb::object forward_with_winners_into(nb::handle op, nb::handle windows, nb::hand
 
 struct Kept {
   Geometry geometry;
-  Winners winners;
+  Array bytes;
+  Winners winners;  // on the bytes
 };
 Kept read_winners(nb::handle windows, nb::handle shape, nb::handle object, const char* caller) {
   const Geometry g = to_geometry({windows, "geometry", caller}, to_dims({shape, "shape", caller}));
-  const Array bytes = read_array(object, {caller, "winners"});
-  Kept kept{g, Winners(g)};
-  check_bytes(bytes, kept.winners, {caller, "winners"});
-  std::copy_n(static_cast<const std::uint8_t*>(bytes.data), kept.winners.bytes().size(), kept.winners.bytes().data());
-  return kept;
+  Array bytes = read_array(object, {caller, "winners"});
+  const Winners winners = winners_on(bytes, g, {caller, "winners"});
+  return {g, std::move(bytes), winners};
 }
 
 template <bool pull>
@@ -94,8 +90,8 @@ void bind_winners(nb::module_& m) {
   m.def(
       "winner_bytes",
       [](nb::handle windows, nb::handle shape) {
-        return Winners(to_geometry({windows, "geometry", "winner_bytes"}, to_dims({shape, "shape", "winner_bytes"})))
-            .bytes_each();
+        return Winners::bytes_each(
+            to_geometry({windows, "geometry", "winner_bytes"}, to_dims({shape, "shape", "winner_bytes"})));
       },
       "geometry"_a.none(), "shape"_a.none(), nb::sig("def winner_bytes(geometry: object, shape: object) -> int"),
       "How many bytes the winner of one output takes.");

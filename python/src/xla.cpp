@@ -1,7 +1,7 @@
 // Pooling as foreign functions of XLA, for cenote.jax: what a call needs is checked while jax traces, travels as
 // attributes of the call, and is read from them by the handlers, which run without Python.
 #include <algorithm>
-#include <cstring>
+#include <span>
 
 #include "bind.hpp"
 #include "cenote/indices.hpp"
@@ -157,21 +157,13 @@ Geometry read_geometry(const XlaFrame& frame, const Dims& in) {
 
 // ---- handlers ----------------------------------------------------------------------------------------------------
 
-// Winners travel as unsigned numbers of the output's shape.
-void check_winners(const XLA_FFI_Buffer& buffer, const Winners& winners) {
-  spec::detail::check_shape(caller, "winners", dims_of(buffer), winners.dims());
-  const Index bytes =
-      with_scalar(element_type(buffer), []<class T>(std::type_identity<T>) { return Index{sizeof(T)}; });
-  if (bytes != winners.bytes_each()) throw std::invalid_argument("winners have another size than this geometry's");
-}
-void copy_bytes(void* to, const void* from, std::size_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
-}
-Winners read_winners(const XLA_FFI_Buffer& buffer, const Geometry& g) {
-  Winners winners(g);
-  check_winners(buffer, winners);
-  copy_bytes(winners.bytes().data(), buffer.data, winners.bytes().size());
-  return winners;
+// Winners travel as unsigned numbers of the output's shape, and are read and written where they lie.
+Winners winners_on(const XLA_FFI_Buffer& buffer, const Geometry& g) {
+  spec::detail::check_shape(caller, "winners", dims_of(buffer), g.out());
+  const int bytes =
+      with_scalar(element_type(buffer), []<class T>(std::type_identity<T>) { return static_cast<int>(sizeof(T)); });
+  if (bytes != Winners::bytes_each(g)) throw std::invalid_argument("winners have another size than this geometry's");
+  return {g, {static_cast<std::uint8_t*>(buffer.data), static_cast<std::size_t>(Winners::bytes_for(g))}};
 }
 
 // x -> y, or x -> y and winners.
@@ -189,14 +181,22 @@ void run_select(const XlaFrame& frame) {
   dispatch<false>(any, element_type(frame.argument(0)), {caller, "x"},
                   [&]<class Op, class T>(const Op& op, std::type_identity<T>) {
                     if constexpr (Selecting<Op>) {
-                      Winners winners(g);
-                      check_winners(frame.result(1), winners);
+                      Winners winners = winners_on(frame.result(1), g);
                       forward_with_winners<T>(op, g, frame.read<T>(0), frame.write<T>(0), winners, {}, caller);
-                      copy_bytes(frame.result(1).data, winners.bytes().data(), winners.bytes().size());
                     } else {
                       throw std::invalid_argument("only max and min have winners");
                     }
                   });
+}
+
+// x, dx -> y, dy, in one read of the input.
+void run_forward_and_push(const XlaFrame& frame) {
+  const AnyOperator any = read_operator(frame);
+  const Geometry g = read_geometry(frame, dims_of(frame.argument(0)));
+  dispatch<true>(
+      any, element_type(frame.argument(0)), {caller, "x"}, [&]<class Op, class T>(const Op& op, std::type_identity<T>) {
+        forward_and_jvp<T>(op, g, frame.read<T>(0), frame.read<T>(1), frame.write<T>(0), frame.write<T>(1), {}, caller);
+      });
 }
 
 // The derivative at a point: nothing for a linear operator, winners where there is one winner, x for the rest.
@@ -219,7 +219,7 @@ void run_derivative(const XlaFrame& frame) {
     } else {
       if constexpr (Selecting<Op>) {
         if (op.ties == Ties::first) {
-          const Winners winners = read_winners(frame.argument(0), g);
+          const Winners winners = winners_on(frame.argument(0), g);
           spec::detail::check_shape(caller, pull ? "gy" : "dx", from.dims(), pull ? g.out() : g.in());
           spec::detail::check_shape(caller, pull ? "gx" : "dy", to.dims(), pull ? g.in() : g.out());
           if constexpr (pull)
@@ -257,16 +257,16 @@ Dims read_shape(const XlaFrame& frame, const Dims& out) {
 // Winners as PyTorch numbers them (M6).
 void run_indices(const XlaFrame& frame) {
   const Geometry g = read_geometry(frame, read_shape(frame, dims_of(frame.argument(0))));
-  const Winners winners = read_winners(frame.argument(0), g);
+  const Winners winners = winners_on(frame.argument(0), g);
   const XLA_FFI_Buffer& to = frame.result(0);
   spec::detail::check_shape(caller, "indices", dims_of(to), g.out());
-  if (element_type(to) == Type::i64) {
-    flat_indices(g, winners, {frame.write<std::int64_t>(0).data(), static_cast<std::size_t>(volume(g.out()))});
-  } else {  // jax without 64 bits; that they fit has been checked
-    const Tensor<std::int64_t> indices = flat_indices(g, winners);
-    std::transform(indices.data().begin(), indices.data().end(), frame.write<std::int32_t>(0).data(),
-                   [](std::int64_t index) { return static_cast<std::int32_t>(index); });
-  }
+  const auto write = [&]<class Number>(Number) {
+    flat_indices(g, winners, std::span(frame.write<Number>(0).data(), static_cast<std::size_t>(volume(g.out()))));
+  };
+  if (element_type(to) == Type::i64)
+    write(std::int64_t{});
+  else
+    write(std::int32_t{});  // jax without 64 bits; that they fit has been checked
 }
 
 // ---- while jax traces --------------------------------------------------------------------------------------------
@@ -303,12 +303,27 @@ nb::object plain_windows(const Geometry& g) {
 }
 
 // What a call is, checked: an Operator, and windows in their plain form.
-nb::tuple signature(nb::handle op, nb::handle windows, nb::handle shape, nb::handle dtype, const char* name) {
+nb::tuple signature(nb::handle op, nb::handle windows, nb::handle shape, nb::handle dtype, const char* name,
+                    bool derivative) {
   const Type type = type_of_dtype(dtype, {name, "x"});
   const AnyOperator any = to_operator({op, "op", name});
   const Geometry g = to_geometry({windows, "geometry", name}, to_dims({shape, "x", name}));
-  dispatch<false>(any, type, {name, "x"}, [](const auto&, auto) {});
+  if (derivative)
+    dispatch<true>(any, type, {name, "x"}, [](const auto&, auto) {});
+  else
+    dispatch<false>(any, type, {name, "x"}, [](const auto&, auto) {});
   return nb::make_tuple(to_object(any), plain_windows(g));
+}
+
+// TypeError or ValueError unless a tangent or a gradient has the type of x and the shape that it must have.
+void check_like(nb::handle shape, nb::handle dtype, nb::handle expected, nb::handle x_dtype, const char* argument,
+                const char* name, const char* point) {
+  Array x;
+  Array other;
+  x.type = type_of_dtype(x_dtype, {name, "x"});
+  other.type = type_of_dtype(dtype, {name, argument});
+  check_same_type(x, other, {name, argument}, point);
+  spec::detail::check_shape(name, argument, to_dims({shape, argument, name}), to_dims({expected, argument, name}));
 }
 
 }  // namespace
@@ -325,6 +340,7 @@ void bind_xla(nb::module_& m) {
         };
         add("cenote_forward", &xla_handler<run_forward>);
         add("cenote_select", &xla_handler<run_select>);
+        add("cenote_forward_and_push", &xla_handler<run_forward_and_push>);
         add("cenote_push", &xla_handler<run_derivative<false>>);
         add("cenote_pull", &xla_handler<run_derivative<true>>);
         add("cenote_indices", &xla_handler<run_indices>);
@@ -333,9 +349,15 @@ void bind_xla(nb::module_& m) {
       "minor_version"_a, nb::sig("def xla_handlers(minor_version: int) -> dict[str, typing.Any]"),
       "The handlers for jax.ffi.register_ffi_target, made for version 0.minor_version of XLA's interface or older.");
   m.def("xla_signature", &signature, "op"_a.none(), "geometry"_a.none(), "shape"_a.none(), "dtype"_a.none(), "caller"_a,
-        nb::sig("def xla_signature(op: object, geometry: object, shape: object, dtype: object, caller: str) "
-                "-> tuple[Operator, Windows]"),
+        "derivative"_a = false,
+        nb::sig("def xla_signature(op: object, geometry: object, shape: object, dtype: object, caller: str, "
+                "derivative: bool = False) -> tuple[Operator, Windows]"),
         "Operator and windows of a call, checked, in the form in which programs keep them.");
+  m.def("xla_check_like", &check_like, "shape"_a.none(), "dtype"_a.none(), "expected"_a.none(), "x_dtype"_a.none(),
+        "argument"_a, "caller"_a, "point"_a,
+        nb::sig("def xla_check_like(shape: object, dtype: object, expected: object, x_dtype: object, argument: str, "
+                "caller: str, point: str) -> None"),
+        "Complains unless a tangent or a gradient has the type of x and the expected shape.");
   m.def("xla_attributes", &attributes, "op"_a, "geometry"_a,
         nb::sig("def xla_attributes(op: Operator, geometry: Windows) -> dict[str, int | float | str | list[int]]"),
         "What the handlers read.");

@@ -1,6 +1,8 @@
 // Linearisation: pushing and pulling from what was kept equals the verbs at x, and x is not looked at again.
 #include "cenote/linearize.hpp"
 
+#include <algorithm>
+
 #include "cenote/rational.hpp"
 #include "support/laws.hpp"
 
@@ -62,6 +64,25 @@ RC_GTEST_PROP(Linearize, WinnersNameTheTapThatWasReturned, ()) {
       RC_ASSERT(y.data()[at] == expected);
     });
   }
+}
+
+TEST(Linearize, WinnersStandOnMemoryOfTheCallers) {
+  const Geometry g = resolve({2, 8, 8}, Sliding{.kernel = {3, 3}, .stride = 2, .padding = 1});
+  Tensor<float> x(g.in());
+  for (std::size_t i = 0; i < x.data().size(); ++i) x.data()[i] = static_cast<float>(i * 37 % 101);
+  const Winners owned = spec::winners<float>(Max{}, g, x.view());
+  EXPECT_EQ(Winners::bytes_for(g), static_cast<Index>(owned.bytes().size()));
+  std::vector<std::uint8_t> memory(owned.bytes().size());
+  Winners borrowed(g, memory);
+  spec::find_winners<float>(Max{}, g, x.view(), borrowed);
+  EXPECT_TRUE(std::ranges::equal(memory, owned.bytes()));
+  const Winners copy = borrowed;
+  EXPECT_EQ(copy.bytes().data(), memory.data());
+  Winners other = owned;  // a copy of what owns its memory has its own
+  other.set(0, owned[0] + 1);
+  EXPECT_NE(other[0], owned[0]);
+  memory.pop_back();
+  EXPECT_THROW(Winners(g, memory), ShapeError);
 }
 
 TEST(Linearize, KeepsOneByteAnOutputForMaxNothingForAverageTheInputOtherwise) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cenote/run.hpp"
 
 namespace cenote::test {
@@ -22,7 +24,20 @@ void agrees(const Dims& dims, const Windows& windows, int bytes) {
   const Winners winners = spec::winners<float>(Max{}, g, x.view());
   SCOPED_TRACE(describe(g));
   EXPECT_EQ(winners.bytes_each(), bytes);
-  EXPECT_EQ(flat_indices(g, winners), spec::flat_indices(g, winners));
+  const Tensor<std::int64_t> expected = spec::flat_indices(g, winners);
+  EXPECT_EQ(flat_indices(g, winners), expected);
+
+  const std::size_t count = expected.data().size();
+  std::vector<std::int32_t> narrow(count);
+  flat_indices(g, winners, narrow);
+  EXPECT_TRUE(std::ranges::equal(narrow, expected.data()));
+
+  std::vector<std::int64_t> shared(count);  // by the winners and what they become
+  const std::span<std::uint8_t> memory(reinterpret_cast<std::uint8_t*>(shared.data()), 8 * count);
+  const Winners inside(g, memory.last(winners.bytes().size()));
+  std::ranges::copy(winners.bytes(), memory.last(winners.bytes().size()).begin());
+  flat_indices(g, inside, shared);
+  EXPECT_TRUE(std::ranges::equal(shared, expected.data()));
 }
 
 TEST(FlatIndices, OfSlidingWindows) {

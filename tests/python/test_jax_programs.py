@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import doctest
-import importlib
 import inspect
 import os
 import re
@@ -201,13 +200,15 @@ def test_without_jax_the_module_says_what_it_needs():
     assert "ModuleNotFoundError: cenote.jax needs jax: pip install jax" in failed.stderr
 
 
-@pytest.mark.parametrize("module", ["", "._sliding", "._adaptive", "._global", "._verbs"])
-def test_examples_of_docstrings_run(module):
-    results = doctest.testmod(importlib.import_module("cenote.jax" + module))
-    assert results.failed == 0 and results.attempted > 0
+@pytest.mark.parametrize("name", ["", *cenote.jax.__all__])
+def test_examples_of_docstrings_run(name):
+    thing = getattr(cenote.jax, name) if name else cenote.jax
+    (test,) = doctest.DocTestFinder(recurse=False).find(thing, name or "cenote.jax", module=False)
+    results = doctest.DocTestRunner().run(test)
+    assert results.failed == 0 and (results.attempted > 0 or inspect.isclass(thing))
 
 
-@pytest.mark.parametrize("name", cenote.jax.__all__)
+@pytest.mark.parametrize("name", [name for name in cenote.jax.__all__ if name != "LinearMap"])
 def test_arguments_are_those_of_numpys_functions_without_out(name):
     theirs = [each for each in inspect.signature(getattr(cenote, name)).parameters.values() if each.name != "out"]
     mine = list(inspect.signature(getattr(cenote.jax, name)).parameters.values())

@@ -1,5 +1,6 @@
 """The package as it is installed: what importing it costs, its types, its documentation, what its sdist holds."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -33,6 +34,23 @@ def test_importing_it_reads_few_files():
     # A count instead of a time: what importing costs beyond numpy is these modules and one shared object.
     code = "import sys, numpy; before = set(sys.modules); import cenote; print(len(set(sys.modules) - before))"
     assert int(run_python(code)) < 25
+
+
+def test_the_sources_need_no_newer_python_than_the_metadata_says():
+    oldest = re.search(r'requires-python = ">=(\d+)\.(\d+)"', (ROOT / "pyproject.toml").read_text())
+    for file in (ROOT / "python" / "cenote").rglob("*.py"):
+        text = file.read_text()
+        tree = ast.parse(text, str(file), feature_version=tuple(map(int, oldest.groups())))
+        uses_bars = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) for node in ast.walk(tree))
+        assert not uses_bars or "from __future__ import annotations\n" in text, file
+
+
+def test_it_brings_the_libraries_it_needs():
+    module = pathlib.Path(cenote._core.__file__)
+    needed = subprocess.run(["ldd", module], check=True, capture_output=True, text=True).stdout
+    for name, path in re.findall(r"^\s*(\S+) => (\S+)", needed, re.MULTILINE):
+        ours = pathlib.Path(path).parent == module.parent
+        assert ours or re.match(r"(libc|libm|libstdc\+\+|libgcc_s|libpthread|librt|libdl)\.so", name), needed
 
 
 def test_the_version_is_that_of_the_library():

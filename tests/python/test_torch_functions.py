@@ -175,6 +175,15 @@ def test_results_do_not_depend_on_threads():
         assert all(torch.equal(results[0], other) for other in results[1:])
 
 
+@pytest.mark.parametrize("format", [torch.contiguous_format, torch.channels_last])
+def test_a_result_without_axes_is_a_number(format):
+    x = torch.arange(24.0).reshape(1, 2, 3, 4).to(memory_format=format)
+    assert ct.global_max_pool(x, axes=(0, 1, 2, 3), keepdims=False).equal(torch.tensor(23.0))
+    leaf = x.clone().requires_grad_()
+    ct.global_max_pool(leaf, axes=(0, 1, 2, 3), keepdims=False, ties="first").backward()
+    assert leaf.grad.sum() == leaf.grad.max() == 1
+
+
 def test_results_do_not_alias_the_input():
     x = torch.ones(1, 1, 2, 2)
     y = ct.max_pool2d(x, 1)
@@ -196,13 +205,14 @@ def test_every_function_is_that_of_numpy_arrays(example, monkeypatch):
     y = example.call(x)
     calls = []
 
-    def through_numpy(input, job):
-        calls.append(job)
-        return torch.from_numpy(cenote._core.forward(job.op, job.windows, input.numpy(), None, job.caller))
+    def through_numpy(input, call):
+        op, windows, caller = call
+        calls.append(caller)
+        return torch.from_numpy(cenote._core.forward(op, windows, input.numpy(), None, caller))
 
     for module in (ct._torch_names, ct._any_rank):
         monkeypatch.setattr(module, "pool", through_numpy)
-    assert torch.equal(example.call(x), y) and calls[0].caller == example.name
+    assert torch.equal(example.call(x), y) and calls[0] == example.name
 
 
 WRONG = [

@@ -62,7 +62,7 @@ std::string parameters_of(const Op& op, const Geometry& g) {
 template <class T, class Op>
 void set_winner_payloads(Node<T>& node, const std::shared_ptr<const PoolingPlan<Op, T>>& p) {
   node.state = [p] { return std::make_shared<Winners>(p->geometry); };
-  node.state_bytes = Winners(p->geometry).bytes().size();
+  node.state_bytes = static_cast<std::size_t>(Winners::bytes_for(p->geometry));
   node.reads = Reads::nothing;
   node.jvp = [p](const Jvp<T>& j) {
     Fastest{*j.memory.exec}.template push<T>(p->geometry, j.template state<Winners>(), p->input(j.dx[0]),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import jax
 
 from .._tags import ADAPTIVE, AVERAGE, LP, MAX, MIN, SMOOTH_MAX, SUM
-from ._primitives import pool, pool_with_indices
+from ._calls import derivatives_of, pool, pool_with_indices
 
 if TYPE_CHECKING:
     from .._types import Ints
@@ -155,3 +155,11 @@ def adaptive_lp_pool(
     Array([5., 0.], dtype=float32)
     """
     return pool((LP, p), (ADAPTIVE, output_size, axes), x, "adaptive_lp_pool")
+
+
+adaptive_max_pool_jvp, adaptive_max_pool_vjp = derivatives_of(adaptive_max_pool, "(2,)")
+adaptive_min_pool_jvp, adaptive_min_pool_vjp = derivatives_of(adaptive_min_pool, "(2,)")
+adaptive_avg_pool_jvp, adaptive_avg_pool_vjp = derivatives_of(adaptive_avg_pool, "(2,)")
+adaptive_sum_pool_jvp, adaptive_sum_pool_vjp = derivatives_of(adaptive_sum_pool, "(2,)")
+adaptive_smooth_max_pool_jvp, adaptive_smooth_max_pool_vjp = derivatives_of(adaptive_smooth_max_pool, "(2,), beta=1.0")
+adaptive_lp_pool_jvp, adaptive_lp_pool_vjp = derivatives_of(adaptive_lp_pool, "(2,), p=2")

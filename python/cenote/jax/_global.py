@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import jax
 
 from .._tags import AVERAGE, GLOBAL, LP, MAX, MIN, SMOOTH_MAX, SUM
-from ._primitives import pool
+from ._calls import derivatives_of, pool
 
 if TYPE_CHECKING:
     from .._types import Ints
@@ -112,3 +112,11 @@ def global_lp_pool(
     Array([5., 0.], dtype=float32)
     """
     return pool((LP, p), (GLOBAL, spatial_dims, axes, keepdims), x, "global_lp_pool")
+
+
+global_max_pool_jvp, global_max_pool_vjp = derivatives_of(global_max_pool, "spatial_dims=1")
+global_min_pool_jvp, global_min_pool_vjp = derivatives_of(global_min_pool, "spatial_dims=1")
+global_avg_pool_jvp, global_avg_pool_vjp = derivatives_of(global_avg_pool, "spatial_dims=1")
+global_sum_pool_jvp, global_sum_pool_vjp = derivatives_of(global_sum_pool, "spatial_dims=1")
+global_smooth_max_pool_jvp, global_smooth_max_pool_vjp = derivatives_of(global_smooth_max_pool, "spatial_dims=1, beta=1.0")
+global_lp_pool_jvp, global_lp_pool_vjp = derivatives_of(global_lp_pool, "spatial_dims=1, p=2")

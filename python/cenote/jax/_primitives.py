@@ -1,11 +1,14 @@
-"""Pooling as primitives of jax: five of them, each a foreign function of XLA, and their rules.
+"""Pooling as primitives of jax: six of them, each a foreign function of XLA, and their rules.
 
     forward(x) -> y                       select(x) -> y, winners          indices(winners) -> flat indices
-    push(point, dx) -> dy                 pull(point, gy) -> gx
+    push(point, dx) -> dy                 pull(point, gy) -> gx            forward_and_push(x, dx) -> y, dy
 
 `push` is the derivative at a point and `pull` its transpose; each is the other's transpose for jax. The point is what the
 derivative needs to know of x: nothing for averages and sums, the winners (a byte an output) where one cell wins, x itself
 for the rest. Second derivatives are written in terms of `push` and `pull`, so that all orders follow.
+
+`forward_and_push` reads x once for both: it is what forward mode runs. Where jax wants the value now and the derivative
+later (backward mode, loops that it takes apart), rules split it into a value and a `push`.
 """
 
 # jax does not type what extends it.
@@ -14,7 +17,6 @@ for the rest. Second derivatives are written in terms of `push` and `pull`, so t
 from __future__ import annotations
 
 import functools
-import math
 import pathlib
 import re
 from typing import Any
@@ -24,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching, mlir, partial_eval
 
 from .. import _core
 from .._core import Adaptive, Average, Global, Lp, Max, Min, Operator, Sliding, SmoothMax, Sum
@@ -41,53 +43,30 @@ def _register_handlers() -> None:
 _register_handlers()
 
 
-def pool(op: object, geometry: object, x: object, caller: str) -> jax.Array:
-    """What the functions of the module call, with arguments as the caller wrote them."""
-    x, op, windows = _checked(op, geometry, x, caller)
-    y: jax.Array = forward_p.bind(x, op=op, windows=windows)
-    return y
-
-
-def pool_with_indices(op: object, geometry: object, x: object, caller: str) -> tuple[jax.Array, jax.Array]:
-    """The same, and the winners as flat indices."""
-    x, op, windows = _checked(op, geometry, x, caller)
-    dtype = jax.dtypes.canonicalize_dtype(np.int64)
-    plane = math.prod(x.shape[axis] for axis in windows.axes)
-    if plane - 1 > np.iinfo(dtype).max:
-        raise ValueError(f"{caller}: x has {plane} cells on its pooled axes, more than indices of {dtype} count; set jax_enable_x64")
-    y, winners = select_p.bind(x, op=op, windows=windows)
-    return y, indices_p.bind(winners, op=op, windows=windows, shape=x.shape, dtype=dtype)
-
-
-def _checked(op: Any, geometry: object, x: object, caller: str) -> tuple[jax.Array, Operator, Any]:
-    if not isinstance(x, (jax.Array, np.ndarray, np.generic)) and not hasattr(x, "__jax_array__"):
-        raise TypeError(f"{caller}: x is {x!r:.80}; it must be a jax array or a numpy array")
-    x = jnp.asarray(x)
-    windows: Any
-    op, windows = _core.xla_signature(op, geometry, _known(x.shape), x.dtype, caller)
-    for axis in windows.axes:
-        if not isinstance(x.shape[axis], int):
-            raise ValueError(f"{caller}: x has the unknown size {x.shape[axis]} on axis {axis}; a pooled axis needs a size")
-    return x, op, windows
-
-
 # ---- what the operators are to jax -------------------------------------------------------------------------------
 
 
-def _is_linear(op: Operator) -> bool:
+def is_linear(op: Operator) -> bool:
     return isinstance(op, (Average, Sum))
 
 
-def _keeps_winners(op: Operator) -> bool:
+def keeps_winners(op: Operator) -> bool:
     return isinstance(op, (Max, Min)) and op.ties == "first"
 
 
-def _forward_with_point(x: Any, op: Operator, windows: Any) -> tuple[Any, tuple[Any, ...]]:
+def forward_with_point(x: Any, op: Operator, windows: Any) -> tuple[Any, tuple[Any, ...]]:
     """y, and what push and pull need to know of x."""
-    if _keeps_winners(op):
+    if keeps_winners(op):
         y, winners = select_p.bind(x, op=op, windows=windows)
         return y, (winners,)
-    return forward_p.bind(x, op=op, windows=windows), () if _is_linear(op) else (x,)
+    return forward_p.bind(x, op=op, windows=windows), () if is_linear(op) else (x,)
+
+
+def point_of(x: Any, op: Operator, windows: Any) -> tuple[Any, ...]:
+    """What push and pull need to know of x."""
+    if keeps_winners(op):
+        return (select_p.bind(x, op=op, windows=windows)[1],)
+    return () if is_linear(op) else (x,)
 
 
 def _curvature_of_push(x: Any, dx: Any, u: Any, op: Operator, windows: Any, shape: tuple[int, ...]) -> Any:
@@ -130,13 +109,13 @@ def _over(a: Any, b: Any) -> Any:
 # ---- shapes ------------------------------------------------------------------------------------------------------
 
 
-def _known(shape: tuple[Any, ...]) -> tuple[int, ...]:
+def known(shape: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape with some number for unknown sizes, which axes of exported programs may have if they are not pooled."""
     return tuple(size if isinstance(size, int) else 1 << 20 for size in shape)
 
 
-def _output_shape(windows: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    out = list(_core.output_shape(windows, _known(shape)))
+def output_shape(windows: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    out = list(_core.output_shape(windows, known(shape)))
     for axis, size in enumerate(shape):
         if axis not in windows.axes:
             out[_output_axis(windows, axis)] = size
@@ -144,7 +123,7 @@ def _output_shape(windows: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _forward_abstract(x: Any, *, op: Operator, windows: Any) -> ShapedArray:
-    return ShapedArray(_output_shape(windows, x.shape), x.dtype)
+    return ShapedArray(output_shape(windows, x.shape), x.dtype)
 
 
 def _select_abstract(x: Any, *, op: Operator, windows: Any) -> tuple[ShapedArray, ShapedArray]:
@@ -153,8 +132,13 @@ def _select_abstract(x: Any, *, op: Operator, windows: Any) -> tuple[ShapedArray
     return y, ShapedArray(y.shape, np.dtype(f"uint{8 * _core.winner_bytes(windows, plane)}"))
 
 
+def _forward_and_push_abstract(x: Any, dx: Any, *, op: Operator, windows: Any) -> tuple[ShapedArray, ShapedArray]:
+    y = _forward_abstract(x, op=op, windows=windows)
+    return y, y
+
+
 def _push_abstract(*args: Any, op: Operator, windows: Any, shape: tuple[int, ...]) -> ShapedArray:
-    return ShapedArray(_output_shape(windows, shape), args[-1].dtype)
+    return ShapedArray(output_shape(windows, shape), args[-1].dtype)
 
 
 def _pull_abstract(*args: Any, op: Operator, windows: Any, shape: tuple[int, ...]) -> ShapedArray:
@@ -172,13 +156,32 @@ def _zero_like(value: Any) -> ad.Zero:
     return ad.Zero(jax.typeof(value).to_tangent_aval())
 
 
+def _sum_or_zero(terms: list[Any], like: Any) -> Any:
+    return functools.reduce(jnp.add, terms) if terms else _zero_like(like)
+
+
 def _forward_jvp(primitive: Primitive, primals: Any, tangents: Any, *, op: Operator, windows: Any) -> Any:
     (x,), (dx,) = primals, tangents
     if type(dx) is ad.Zero:
         y = primitive.bind(x, op=op, windows=windows)
         return y, _zero_like(y)
-    y, point = _forward_with_point(x, op, windows)
-    return y, push_p.bind(*point, dx, op=op, windows=windows, shape=x.shape)
+    if is_linear(op):
+        return primitive.bind(x, op=op, windows=windows), push_p.bind(dx, op=op, windows=windows, shape=x.shape)
+    return forward_and_push_p.bind(x, dx, op=op, windows=windows)
+
+
+def _forward_and_push_jvp(primitive: Primitive, primals: Any, tangents: Any, *, op: Operator, windows: Any) -> Any:
+    (x, dx), (tx, tdx) = primals, tangents
+    y, point = forward_with_point(x, op, windows)
+    push = functools.partial(push_p.bind, *point, op=op, windows=windows, shape=x.shape)
+    dy = push(dx)
+    ty = _zero_like(y) if type(tx) is ad.Zero else push(tx)
+    terms = [] if type(tdx) is ad.Zero else [push(tdx)]
+    if type(tx) is not ad.Zero:
+        curved = _curvature_of_push(x, dx, tx, op, windows, x.shape)
+        if curved is not None:
+            terms.append(curved.astype(dy.dtype))
+    return (y, dy), (ty, _sum_or_zero(terms, dy))
 
 
 def _select_jvp(primitive: Primitive, primals: Any, tangents: Any, *, op: Operator, windows: Any) -> Any:
@@ -187,7 +190,7 @@ def _select_jvp(primitive: Primitive, primals: Any, tangents: Any, *, op: Operat
     if type(dx) is ad.Zero:
         dy = _zero_like(y)
     else:
-        dy = push_p.bind(winners if _keeps_winners(op) else x, dx, op=op, windows=windows, shape=x.shape)
+        dy = push_p.bind(winners if keeps_winners(op) else x, dx, op=op, windows=windows, shape=x.shape)
     return (y, winners), (dy, _zero_like(winners))
 
 
@@ -204,12 +207,12 @@ def _linear_jvp(primitive: Primitive, primals: Any, tangents: Any, **params: Any
     terms = []
     if type(last_tangent) is not ad.Zero:
         terms.append(primitive.bind(*point, last_tangent, **params))
-    if point and type(point_tangent[0]) is not ad.Zero and not _keeps_winners(params["op"]):
+    if point and type(point_tangent[0]) is not ad.Zero and not keeps_winners(params["op"]):
         curvature = _curvature_of_push if primitive is push_p else _curvature_of_pull
         curved = curvature(point[0], last, point_tangent[0], **params)
         if curved is not None:
             terms.append(curved.astype(out.dtype))
-    return out, functools.reduce(jnp.add, terms) if terms else _zero_like(out)
+    return out, _sum_or_zero(terms, out)
 
 
 def _linear_transpose(transposed: Primitive, cotangent: Any, *args: Any, **params: Any) -> Any:
@@ -217,6 +220,31 @@ def _linear_transpose(transposed: Primitive, cotangent: Any, *args: Any, **param
     if type(cotangent) is ad.Zero:
         return [None] * len(point) + [ad.Zero(last.aval)]
     return [None] * len(point) + [transposed.bind(*point, cotangent, **params)]
+
+
+# ---- value now, tangent later ------------------------------------------------------------------------------------
+
+
+def _split_while_evaluating(trace: Any, x: Any, dx: Any, *, op: Operator, windows: Any) -> Any:
+    if not x.pval.is_known() or dx.pval.is_known():
+        return trace.default_process_primitive(forward_and_push_p, (x, dx), {"op": op, "windows": windows})
+    y, point = forward_with_point(x.pval.get_known(), op, windows)
+    params = {"op": op, "windows": windows, "shape": x.aval.shape}
+    return [y, trace.default_process_primitive(push_p, (*point, dx), params)]
+
+
+def _split_equation(saveable: Any, unknown: Any, there: Any, equation: Any) -> Any:
+    """Of a program that is divided: what is computed before, after, which results are unknown before, are there after,
+    and what is handed over. Without a tangent, only the value can be computed; what is after it begins from x again."""
+    missing = [variable for variable, is_there in zip(equation.invars, there) if not is_there]
+    if unknown[0]:
+        return None, equation, [True, True], [True, True], missing
+    if unknown[1]:
+        value = equation.replace(invars=equation.invars[:1], outvars=equation.outvars[:1], primitive=forward_p)
+        return value, equation, [False, True], [True, True], missing
+    if saveable(equation.primitive, *(variable.aval for variable in equation.invars), **equation.params) is True:
+        return equation, None, [False, False], [False, False], []
+    return equation, equation, [False, False], [True, True], missing
 
 
 # ---- vmap: one more axis that is not pooled ----------------------------------------------------------------------
@@ -250,6 +278,25 @@ def _forward_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, 
     return (out, [at] * len(out)) if primitive.multiple_results else (out, at)
 
 
+def _forward_and_push_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, windows: Any) -> Any:
+    (x, dx), (at, dx_at) = args, axes
+    if at is None:  # many tangents at one point
+        y, point = forward_with_point(x, op, windows)
+        push_axes = (None,) * len(point) + (dx_at,)
+        dy, out_at = _linear_batch(push_p, (*point, dx), push_axes, op=op, windows=windows, shape=x.shape)
+        return (y, dy), (None, out_at)
+    windows = _with_axis(windows, at)
+    out = primitive.bind(x, _placed(dx, dx_at, at, x.shape[at]), op=op, windows=windows)
+    return out, [_output_axis(windows, at)] * 2
+
+
+def _placed(arg: Any, axis: int | None, to: int, size: Any) -> Any:
+    """An argument with the new axis, of `size`, at `to`."""
+    if axis is None:
+        return jnp.broadcast_to(jnp.expand_dims(arg, to), (*arg.shape[:to], size, *arg.shape[to:]))
+    return jnp.moveaxis(arg, axis, to) if axis != to else arg
+
+
 def _indices_batch(primitive: Primitive, args: Any, axes: Any, *, windows: Any, shape: tuple[int, ...], **params: Any) -> Any:
     (winners,), (axis,) = args, axes
     at = _input_axis(windows, axis, len(shape))
@@ -259,7 +306,7 @@ def _indices_batch(primitive: Primitive, args: Any, axes: Any, *, windows: Any, 
 
 def _linear_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, windows: Any, shape: tuple[int, ...]) -> Any:
     last_is_input = primitive is push_p
-    are_inputs = [not _keeps_winners(op)] * (len(args) - 1) + [last_is_input]  # the others have the output's shape
+    are_inputs = [not keeps_winners(op)] * (len(args) - 1) + [last_is_input]  # the others have the output's shape
     # The first argument that has the new axis says where it is; the others follow.
     size, at = next(
         (arg.shape[axis], axis if is_input else _input_axis(windows, axis, len(shape)))
@@ -268,13 +315,7 @@ def _linear_batch(primitive: Primitive, args: Any, axes: Any, *, op: Operator, w
     )
     windows = _with_axis(windows, at)
     out_at = _output_axis(windows, at)
-
-    def placed(arg: Any, axis: int | None, to: int) -> Any:
-        if axis is None:
-            return jnp.broadcast_to(jnp.expand_dims(arg, to), (*arg.shape[:to], size, *arg.shape[to:]))
-        return jnp.moveaxis(arg, axis, to) if axis != to else arg
-
-    args = [placed(arg, axis, at if is_input else out_at) for arg, axis, is_input in zip(args, axes, are_inputs)]
+    args = [_placed(arg, axis, at if is_input else out_at, size) for arg, axis, is_input in zip(args, axes, are_inputs)]
     shape = (*shape[:at], size, *shape[at:])
     return primitive.bind(*args, op=op, windows=windows, shape=shape), out_at if last_is_input else at
 
@@ -290,7 +331,7 @@ def _attributes(op: Operator, windows: Any, shape: tuple[int, ...] = (), dtype: 
         return np.float64(value) if isinstance(value, float) else np.array(value, np.int64)[()]
 
     out = {name: typed(value) for name, value in _core.xla_attributes(op, windows).items()}
-    return {**out, "shape": np.array(_known(shape), np.int64)} if dtype else out  # only indices have to be told
+    return {**out, "shape": np.array(known(shape), np.int64)} if dtype else out  # only indices have to be told
 
 
 def _lower_cpu(target: str, ctx: Any, *args: Any, **params: Any) -> Any:
@@ -324,6 +365,11 @@ def _primitive(name: str, abstract: Any, jvp: Any, batch: Any, multiple_results:
 
 forward_p = _primitive("forward", _forward_abstract, _forward_jvp, _forward_batch)
 select_p = _primitive("select", _select_abstract, _select_jvp, _forward_batch, multiple_results=True)
+forward_and_push_p = _primitive(
+    "forward_and_push", _forward_and_push_abstract, _forward_and_push_jvp, _forward_and_push_batch, multiple_results=True
+)
+partial_eval.custom_partial_eval_rules[forward_and_push_p] = _split_while_evaluating
+partial_eval.partial_eval_jaxpr_custom_rules[forward_and_push_p] = _split_equation
 indices_p = _primitive("indices", _indices_abstract, _indices_jvp, _indices_batch)
 push_p = _primitive("push", _push_abstract, _linear_jvp, _linear_batch)
 pull_p = _primitive("pull", _pull_abstract, _linear_jvp, _linear_batch)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import jax
 
 from .._tags import AVERAGE, LP, MAX, MIN, SLIDING, SMOOTH_MAX, SUM
-from ._primitives import pool, pool_with_indices
+from ._calls import derivatives_of, pool, pool_with_indices
 
 if TYPE_CHECKING:
     from .._types import Ints, Padding
@@ -203,3 +203,11 @@ def lp_pool(
     Array([5., 0.], dtype=float32)
     """
     return pool((LP, p), (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes), x, "lp_pool")
+
+
+max_pool_jvp, max_pool_vjp = derivatives_of(max_pool, "(2,)")
+min_pool_jvp, min_pool_vjp = derivatives_of(min_pool, "(2,)")
+avg_pool_jvp, avg_pool_vjp = derivatives_of(avg_pool, "(2,)")
+sum_pool_jvp, sum_pool_vjp = derivatives_of(sum_pool, "(2,)")
+smooth_max_pool_jvp, smooth_max_pool_vjp = derivatives_of(smooth_max_pool, "(2,), beta=1.0")
+lp_pool_jvp, lp_pool_vjp = derivatives_of(lp_pool, "(2,), p=2")

@@ -11,7 +11,7 @@ import torch
 
 from .._tags import ADAPTIVE, AVERAGE, GLOBAL, LP, MAX, MIN, SLIDING, SMOOTH_MAX, SUM
 from ._derivatives import pool, pool_with_indices
-from ._encoding import Job
+from ._encoding import Call
 
 if TYPE_CHECKING:
     from .._types import Ints, Padding
@@ -20,8 +20,8 @@ Tensor = torch.Tensor
 MaybeIndices = Union[Tensor, tuple[Tensor, Tensor]]
 
 
-def _selected(x: Tensor, job: Job, return_indices: bool) -> MaybeIndices:
-    return pool_with_indices(x, job) if return_indices else pool(x, job)
+def _selected(x: Tensor, call: Call, return_indices: bool) -> MaybeIndices:
+    return pool_with_indices(x, call) if return_indices else pool(x, call)
 
 
 @overload
@@ -73,7 +73,7 @@ def max_pool(
     tensor([5., 2.])
     """
     windows = (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes)
-    return _selected(x, Job((MAX, ties), windows, "max_pool"), return_indices)
+    return _selected(x, ((MAX, ties), windows, "max_pool"), return_indices)
 
 
 @overload
@@ -125,7 +125,7 @@ def min_pool(
     tensor([1., 0.])
     """
     windows = (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes)
-    return _selected(x, Job((MIN, ties), windows, "min_pool"), return_indices)
+    return _selected(x, ((MIN, ties), windows, "min_pool"), return_indices)
 
 
 def avg_pool(
@@ -147,7 +147,7 @@ def avg_pool(
     tensor([3., 1.])
     """
     windows = (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes)
-    return pool(x, Job((AVERAGE, count_include_pad, divisor_override), windows, "avg_pool"))
+    return pool(x, ((AVERAGE, count_include_pad, divisor_override), windows, "avg_pool"))
 
 
 def sum_pool(
@@ -167,7 +167,7 @@ def sum_pool(
     tensor([6., 2.])
     """
     windows = (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes)
-    return pool(x, Job((SUM,), windows, "sum_pool"))
+    return pool(x, ((SUM,), windows, "sum_pool"))
 
 
 def smooth_max_pool(
@@ -189,7 +189,7 @@ def smooth_max_pool(
     tensor([5., 2.])
     """
     windows = (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes)
-    return pool(x, Job((SMOOTH_MAX, beta, padding_mode), windows, "smooth_max_pool"))
+    return pool(x, ((SMOOTH_MAX, beta, padding_mode), windows, "smooth_max_pool"))
 
 
 def lp_pool(
@@ -210,7 +210,7 @@ def lp_pool(
     tensor([6., 2.])
     """
     windows = (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes)
-    return pool(x, Job((LP, p), windows, "lp_pool"))
+    return pool(x, ((LP, p), windows, "lp_pool"))
 
 
 @overload
@@ -250,7 +250,7 @@ def adaptive_max_pool(
     tensor([5., 3.])
     """
     windows = (ADAPTIVE, output_size, axes)
-    return _selected(x, Job((MAX, ties), windows, "adaptive_max_pool"), return_indices)
+    return _selected(x, ((MAX, ties), windows, "adaptive_max_pool"), return_indices)
 
 
 @overload
@@ -290,7 +290,7 @@ def adaptive_min_pool(
     tensor([1., 0.])
     """
     windows = (ADAPTIVE, output_size, axes)
-    return _selected(x, Job((MIN, ties), windows, "adaptive_min_pool"), return_indices)
+    return _selected(x, ((MIN, ties), windows, "adaptive_min_pool"), return_indices)
 
 
 def adaptive_avg_pool(
@@ -306,7 +306,7 @@ def adaptive_avg_pool(
     tensor([2.6667, 1.6667])
     """
     windows = (ADAPTIVE, output_size, axes)
-    return pool(x, Job((AVERAGE, True, None), windows, "adaptive_avg_pool"))
+    return pool(x, ((AVERAGE, True, None), windows, "adaptive_avg_pool"))
 
 
 def adaptive_sum_pool(
@@ -322,7 +322,7 @@ def adaptive_sum_pool(
     tensor([8., 5.])
     """
     windows = (ADAPTIVE, output_size, axes)
-    return pool(x, Job((SUM,), windows, "adaptive_sum_pool"))
+    return pool(x, ((SUM,), windows, "adaptive_sum_pool"))
 
 
 def adaptive_smooth_max_pool(
@@ -339,7 +339,7 @@ def adaptive_smooth_max_pool(
     tensor([5.0000, 3.0000])
     """
     windows = (ADAPTIVE, output_size, axes)
-    return pool(x, Job((SMOOTH_MAX, beta, "zeros"), windows, "adaptive_smooth_max_pool"))
+    return pool(x, ((SMOOTH_MAX, beta, "zeros"), windows, "adaptive_smooth_max_pool"))
 
 
 def adaptive_lp_pool(
@@ -356,7 +356,7 @@ def adaptive_lp_pool(
     tensor([8., 5.])
     """
     windows = (ADAPTIVE, output_size, axes)
-    return pool(x, Job((LP, p), windows, "adaptive_lp_pool"))
+    return pool(x, ((LP, p), windows, "adaptive_lp_pool"))
 
 
 def global_max_pool(
@@ -374,7 +374,7 @@ def global_max_pool(
     tensor([5., 7.])
     """
     windows = (GLOBAL, spatial_dims, axes, keepdims)
-    return pool(x, Job((MAX, ties), windows, "global_max_pool"))
+    return pool(x, ((MAX, ties), windows, "global_max_pool"))
 
 
 def global_min_pool(
@@ -392,7 +392,7 @@ def global_min_pool(
     tensor([1., 7.])
     """
     windows = (GLOBAL, spatial_dims, axes, keepdims)
-    return pool(x, Job((MIN, ties), windows, "global_min_pool"))
+    return pool(x, ((MIN, ties), windows, "global_min_pool"))
 
 
 def global_avg_pool(
@@ -409,7 +409,7 @@ def global_avg_pool(
     tensor([3., 7.])
     """
     windows = (GLOBAL, spatial_dims, axes, keepdims)
-    return pool(x, Job((AVERAGE, True, None), windows, "global_avg_pool"))
+    return pool(x, ((AVERAGE, True, None), windows, "global_avg_pool"))
 
 
 def global_sum_pool(
@@ -426,7 +426,7 @@ def global_sum_pool(
     tensor([ 6., 14.])
     """
     windows = (GLOBAL, spatial_dims, axes, keepdims)
-    return pool(x, Job((SUM,), windows, "global_sum_pool"))
+    return pool(x, ((SUM,), windows, "global_sum_pool"))
 
 
 def global_smooth_max_pool(
@@ -444,7 +444,7 @@ def global_smooth_max_pool(
     tensor([5.0000, 7.0693])
     """
     windows = (GLOBAL, spatial_dims, axes, keepdims)
-    return pool(x, Job((SMOOTH_MAX, beta, "zeros"), windows, "global_smooth_max_pool"))
+    return pool(x, ((SMOOTH_MAX, beta, "zeros"), windows, "global_smooth_max_pool"))
 
 
 def global_lp_pool(
@@ -462,4 +462,4 @@ def global_lp_pool(
     tensor([ 6., 14.])
     """
     windows = (GLOBAL, spatial_dims, axes, keepdims)
-    return pool(x, Job((LP, p), windows, "global_lp_pool"))
+    return pool(x, ((LP, p), windows, "global_lp_pool"))

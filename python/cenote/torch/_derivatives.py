@@ -3,7 +3,7 @@
 Each verb has a Function of autograd whose derivatives are the other verbs:
 
     pool                 x -> y       by x: vjp, jvp; of averages and sums: transpose, pool
-    pool_with_winners    x -> y       by x: pull, push
+    pool_with_winners    x -> y       by x: pull, push (SelectOnly: the same for a backward pass alone)
     vjp                  x, gy -> gx  linear in gy, with the transpose jvp; by x: the second derivative below
     jvp                  x, dx -> dy  linear in dx, with the transpose vjp; by x: the second derivative below
     transpose, pull, push             linear
@@ -25,7 +25,7 @@ from torch.autograd import forward_ad
 
 from .._tags import LP, SMOOTH_MAX, SUM, TORCH_LP
 from . import _kernels as kernels
-from ._encoding import Job, encode, is_linear, keeps_winners, output_shape
+from ._encoding import Call, Job, encode, is_linear, keeps_winners, output_shape
 
 _C = torch._C
 _is_compiling = torch.compiler.is_compiling
@@ -70,26 +70,25 @@ def _channels_last(x: torch.Tensor) -> bool:
 # ---- the verbs ---------------------------------------------------------------------------------------------------------
 
 
-def pool(x: torch.Tensor, job: Job) -> torch.Tensor:
-    """The value of `job` on x; the entry of every function of the package."""
+def pool(x: torch.Tensor, call: Call) -> torch.Tensor:
+    """The value of `call` on x; the entry of every function of the package."""
     if _is_compiling():
+        job = Job(*call)
         if keeps_winners(job) and _tracked(x):
             return torch.ops.cenote.pool_with_winners(x, *encode(job, x.shape))[0]
         return torch.ops.cenote.pool(x, *encode(job, x.shape))
-    if _is_ordinary(x):
-        if x.dtype not in kernels.TYPES:
-            kernels.check(x, "input", job.caller)
+    if _is_ordinary(x) and x.dtype in kernels.TYPES:
         tracked = x.requires_grad and torch.is_grad_enabled()
         if forward_ad._current_level < 0:
             if not tracked:
-                return kernels.forward(x, job)
-            if keeps_winners(job):
-                return PoolWithWinners.apply(kernels.forward_with_winners, job, x)[0]
-            return Pool.apply(kernels.forward, job, x)
+                return kernels.forward(x, call)
+            job = Job(*call)
+            return SelectOnly.apply(job, x) if keeps_winners(job) else Pool.apply(kernels.forward, job, x)
         if not tracked:
-            y = _pool_with_tangent(x, job)
+            y = _pool_with_tangent(x, Job(*call))
             if y is not None:
                 return y
+    job = Job(*call)
     validate(x, job)
     if keeps_winners(job):  # whether a derivative is asked for is not always to be seen here
         return torch.ops.cenote.pool_with_winners(x, *encode(job, x.shape))[0]
@@ -106,8 +105,9 @@ def _pool_with_tangent(x: torch.Tensor, job: Job) -> torch.Tensor | None:
     return torch._VF._make_dual(*kernels.forward_and_jvp(primal, tangent, job), level=0)
 
 
-def pool_with_indices(x: torch.Tensor, job: Job) -> tuple[torch.Tensor, torch.Tensor]:
+def pool_with_indices(x: torch.Tensor, call: Call) -> tuple[torch.Tensor, torch.Tensor]:
     """The value, and the winners as PyTorch numbers them."""
+    job = Job(*call)
     if not _is_compiling():
         if is_plain(x):
             kernels.check(x, "input", job.caller)
@@ -283,6 +283,22 @@ class PoolWithWinners(_Function):
     @_forward_mode
     def jvp(ctx: Any, saved: Any, dx: Any) -> Any:
         return None if dx is None else push(dx, *saved, ctx.job), None
+
+
+class SelectOnly(_Function):
+    """pool_with_winners for ordinary tensors without tangents, whose winners are nobody's but the gradient's: it does as
+    little as autograd lets it, because of small tensors."""
+
+    @staticmethod
+    def forward(ctx: Any, job: Job, x: torch.Tensor) -> torch.Tensor:
+        y, winners = kernels.forward_with_winners(x, job)
+        ctx.save_for_backward(winners)
+        ctx.rest = x.shape, _channels_last(x), job
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gy: Any) -> Any:
+        return None, pull(gy, *ctx.saved_tensors, *ctx.rest)
 
 
 class Vjp(_Function):

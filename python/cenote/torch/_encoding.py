@@ -33,8 +33,13 @@ ARGUMENTS = (
 )
 
 
+# What to compute: an operator and windows as tuples of `_tags`, and what messages call it. Functions pass it as the plain
+# tuple that costs them the least; whatever does more than hand it to a kernel makes it a Job.
+Call = tuple[tuple[Any, ...], tuple[Any, ...], str]
+
+
 class Job(NamedTuple):
-    """What to compute: an operator and windows as tuples of `_tags`, and what messages call it."""
+    """A Call whose parts have names."""
 
     op: tuple[Any, ...]
     windows: tuple[Any, ...]

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from .. import _core
-from ._encoding import Job
+from ._encoding import Call, Job
 
 _MARK = min(_core.type_numbers().values())
-TYPES = [getattr(torch, name) for name in _core.type_numbers() if hasattr(torch, name)]
+TYPES = {getattr(torch, name): None for name in _core.type_numbers() if hasattr(torch, name)}  # in the library's order
 _threads = torch.get_num_threads  # what torch's own operators use, in the workers of a DataLoader one
 
 
@@ -29,10 +29,9 @@ def check(x: Any, name: str, caller: str) -> None:
 
 def memory_format(x: torch.Tensor) -> torch.memory_format:
     """The format that PyTorch would give to what it computes from x."""
-    if x.dim() in (4, 5):
-        stride = x.stride()
-        if stride[1] <= stride[-1]:  # unlike anything contiguous, but for axes of one cell
-            return torch._prims_common.suggest_memory_format(x)
+    stride = x.stride()
+    if len(stride) in (4, 5) and stride[1] <= stride[-1]:  # unlike anything contiguous, but for axes of one cell
+        return torch._prims_common.suggest_memory_format(x)
     return torch.contiguous_format
 
 
@@ -49,24 +48,23 @@ def new(like: torch.Tensor, shape: Any, format: torch.memory_format) -> torch.Te
 
 
 def _new_like(x: torch.Tensor) -> tuple[Any, int]:
-    """What the compiled part calls for a result of some shape that is computed from x."""
+    """What the compiled part calls for a result that is computed from x, with sizes, or with () where there are none."""
     format = memory_format(x)
-    return (x.new_empty if format is torch.contiguous_format else lambda shape: new(x, shape, format)), _MARK
+    if format is torch.contiguous_format:
+        return x.new_empty, _MARK
+    return (lambda *sizes: new(x, sizes if sizes != ((),) else (), format)), _MARK
 
 
-def _new_bytes(shape: Any) -> torch.Tensor:
-    return torch.empty(shape, dtype=torch.uint8)
-
-
-def _new_indices(shape: Any) -> torch.Tensor:
-    return torch.empty(shape, dtype=torch.int64)
+# Methods of tensors are what makes others the fastest, and they do not ask for the default device.
+_new_bytes = torch.empty(0, dtype=torch.uint8, device="cpu").new_empty
+_new_indices = torch.empty(0, dtype=torch.int64, device="cpu").new_empty
 
 
 # A tensor beside the mark is one that the compiled part reads where it lies, whatever it is: `check` has been there before.
-# A function beside it is called for a tensor.
+# A function beside it is called for a tensor, with the sizes one by one, which torch reads faster than a tuple of them.
 
 
-def forward(x: torch.Tensor, job: Job) -> torch.Tensor:
+def forward(x: torch.Tensor, job: Call) -> torch.Tensor:
     return _core.forward(job[0], job[1], (x, _MARK), _new_like(x), job[2], _threads())  # type: ignore[return-value]
 
 

@@ -11,7 +11,6 @@ import torch
 
 from .._tags import AVERAGE, MAX, SMOOTH_MAX, TORCH_ADAPTIVE, TORCH_LP, TORCH_SLIDING
 from ._derivatives import pool, pool_with_indices
-from ._encoding import Job
 from ._kernels import memory_format
 
 if TYPE_CHECKING:
@@ -30,10 +29,10 @@ def _wide(x: Tensor) -> Tensor:
 
 
 def _max(input: Tensor, windows: tuple[Any, ...], return_indices: bool, caller: str) -> MaybeIndices:
-    job = Job((MAX, "first"), windows, caller)
+    call = (MAX, "first"), windows, caller
     if not return_indices:
-        return pool(input, job)
-    y, indices = pool_with_indices(input, job)
+        return pool(input, call)
+    y, indices = pool_with_indices(input, call)
     return y, indices.contiguous(memory_format=memory_format(y))
 
 
@@ -98,7 +97,7 @@ def avg_pool1d(
     tensor([0.5000, 2.5000, 4.5000, 6.5000])
     """
     windows = (TORCH_SLIDING, 1, kernel_size, stride, padding, 1, ceil_mode)
-    return pool(input, Job((AVERAGE, count_include_pad, None), windows, "avg_pool1d"))
+    return pool(input, ((AVERAGE, count_include_pad, None), windows, "avg_pool1d"))
 
 
 def lp_pool1d(
@@ -116,7 +115,7 @@ def lp_pool1d(
     tensor([ 1.,  5.,  9., 13.])
     """
     windows = (TORCH_SLIDING, 1, kernel_size, stride, 0, 1, ceil_mode)
-    return pool(input, Job((TORCH_LP, norm_type), windows, "lp_pool1d"))
+    return pool(input, ((TORCH_LP, norm_type), windows, "lp_pool1d"))
 
 
 def smooth_max_pool1d(
@@ -140,7 +139,7 @@ def smooth_max_pool1d(
     tensor([1.0000, 3.0000, 5.0000, 7.0000])
     """
     windows = (TORCH_SLIDING, 1, kernel_size, stride, padding, dilation, ceil_mode)
-    return pool(input, Job((SMOOTH_MAX, beta, padding_mode), windows, "smooth_max_pool1d"))
+    return pool(input, ((SMOOTH_MAX, beta, padding_mode), windows, "smooth_max_pool1d"))
 
 
 @overload
@@ -179,7 +178,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: OutputSize) -> Tensor:
     >>> cenote.torch.adaptive_avg_pool1d(x, 1).flatten()
     tensor([3.5000])
     """
-    return pool(input, Job((AVERAGE, True, None), (TORCH_ADAPTIVE, 1, output_size), "adaptive_avg_pool1d"))
+    return pool(input, ((AVERAGE, True, None), (TORCH_ADAPTIVE, 1, output_size), "adaptive_avg_pool1d"))
 
 
 @overload
@@ -244,7 +243,7 @@ def avg_pool2d(
     tensor([ 2.5000,  4.5000, 10.5000, 12.5000])
     """
     windows = (TORCH_SLIDING, 2, kernel_size, stride, padding, 1, ceil_mode)
-    return pool(input, Job((AVERAGE, count_include_pad, divisor_override), windows, "avg_pool2d"))
+    return pool(input, ((AVERAGE, count_include_pad, divisor_override), windows, "avg_pool2d"))
 
 
 def lp_pool2d(
@@ -262,7 +261,7 @@ def lp_pool2d(
     tensor([10., 18., 42., 50.])
     """
     windows = (TORCH_SLIDING, 2, kernel_size, stride, 0, 1, ceil_mode)
-    return pool(input, Job((TORCH_LP, norm_type), windows, "lp_pool2d"))
+    return pool(input, ((TORCH_LP, norm_type), windows, "lp_pool2d"))
 
 
 def smooth_max_pool2d(
@@ -286,7 +285,7 @@ def smooth_max_pool2d(
     tensor([ 5.0000,  7.0000, 13.0000, 15.0000])
     """
     windows = (TORCH_SLIDING, 2, kernel_size, stride, padding, dilation, ceil_mode)
-    return pool(input, Job((SMOOTH_MAX, beta, padding_mode), windows, "smooth_max_pool2d"))
+    return pool(input, ((SMOOTH_MAX, beta, padding_mode), windows, "smooth_max_pool2d"))
 
 
 @overload
@@ -325,7 +324,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: OutputSize) -> Tensor:
     >>> cenote.torch.adaptive_avg_pool2d(x, 1).flatten()
     tensor([7.5000])
     """
-    return pool(input, Job((AVERAGE, True, None), (TORCH_ADAPTIVE, 2, output_size), "adaptive_avg_pool2d"))
+    return pool(input, ((AVERAGE, True, None), (TORCH_ADAPTIVE, 2, output_size), "adaptive_avg_pool2d"))
 
 
 @overload
@@ -390,7 +389,7 @@ def avg_pool3d(
     tensor([3.5000])
     """
     windows = (TORCH_SLIDING, 3, kernel_size, stride, padding, 1, ceil_mode)
-    return pool(_wide(input), Job((AVERAGE, count_include_pad, divisor_override), windows, "avg_pool3d"))
+    return pool(_wide(input), ((AVERAGE, count_include_pad, divisor_override), windows, "avg_pool3d"))
 
 
 def lp_pool3d(
@@ -408,7 +407,7 @@ def lp_pool3d(
     tensor([28.])
     """
     windows = (TORCH_SLIDING, 3, kernel_size, stride, 0, 1, ceil_mode)
-    return pool(_wide(input), Job((TORCH_LP, norm_type), windows, "lp_pool3d"))
+    return pool(_wide(input), ((TORCH_LP, norm_type), windows, "lp_pool3d"))
 
 
 def smooth_max_pool3d(
@@ -432,7 +431,7 @@ def smooth_max_pool3d(
     tensor([7.0000])
     """
     windows = (TORCH_SLIDING, 3, kernel_size, stride, padding, dilation, ceil_mode)
-    return pool(input, Job((SMOOTH_MAX, beta, padding_mode), windows, "smooth_max_pool3d"))
+    return pool(input, ((SMOOTH_MAX, beta, padding_mode), windows, "smooth_max_pool3d"))
 
 
 @overload
@@ -471,4 +470,4 @@ def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor:
     >>> cenote.torch.adaptive_avg_pool3d(x, 1).flatten()
     tensor([3.5000])
     """
-    return pool(_wide(input), Job((AVERAGE, True, None), (TORCH_ADAPTIVE, 3, output_size), "adaptive_avg_pool3d"))
+    return pool(_wide(input), ((AVERAGE, True, None), (TORCH_ADAPTIVE, 3, output_size), "adaptive_avg_pool3d"))
