@@ -47,7 +47,7 @@ void add_operator_options(CLI::App& app, OperatorArguments& to) {
 void add_memory(CLI::App& app, RunArguments& to) {
   app.add_option_function<std::string>(
          "--memory", [&to](const std::string& given) { to.memory = make_bytes(given, "--memory"); },
-         "room for buffers (default 256M)")
+         "at most so much memory (default 256M)")
       ->type_name("SIZE")
       ->group("Running");
 }

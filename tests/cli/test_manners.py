@@ -6,7 +6,7 @@ import subprocess
 import unittest
 import xml.etree.ElementTree
 
-from support import Scratch, run
+from support import CENOTE, Scratch, run
 
 COMMANDS = ["pool", "grad", "explain", "check", "bench", "tour", "completions"]
 
@@ -57,6 +57,14 @@ class Manners(Scratch):
 
 
 class Reports(Scratch):
+    def test_what_cannot_be_printed_is_an_error(self):
+        for arguments in (["--help"], ["--version"], ["completions", "man"], ["explain", "max", "--shape", "3x3", "-k", "2x2"],
+                          ["check", "--seconds", "0.01"]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([CENOTE, *arguments], stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual((done.returncode, done.stderr.count(b"\n")), (1, 1), arguments)
+            self.assertIn(b"standard output: cannot be written", done.stderr)
+
     def test_check_compares_and_counts(self):
         out = self.cenote("check", "--seconds", "1", "--seed", "7").decode()
         cases = re.search(r"^(\d+) cases, each on \d+ instruction sets: 0 differences$", out, re.MULTILINE)
