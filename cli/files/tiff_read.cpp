@@ -99,8 +99,9 @@ class TiffSource final : public Source {
  private:
   static std::optional<Element> element_of(const Page& page) {
     if (is_widened(page))
-      return page.format == SAMPLEFORMAT_UINT && page.channels == 1 && 8 % page.bits == 0 ? std::optional(Element::u8)
-                                                                                          : std::nullopt;
+      return page.format == SAMPLEFORMAT_UINT && page.channels == 1 && page.bits > 0 && 8 % page.bits == 0
+                 ? std::optional(Element::u8)
+                 : std::nullopt;
     for (std::size_t i = 0; i < element_names.size(); ++i) {
       const auto e = static_cast<Element>(i);
       const Index format = is_unsigned(e) ? SAMPLEFORMAT_UINT : is_integer(e) ? SAMPLEFORMAT_INT : SAMPLEFORMAT_IEEEFP;

@@ -189,7 +189,7 @@ class Tiff(Scratch):
 
     def test_what_pixels_mean_must_be_plain(self):
         for tag, value, word in ((262, 8, "L*a*b*"), (259, 7, "compression 7"),
-                                 (258, 3, "3 bits"), (258, 12, "12 bits")):
+                                 (258, 3, "3 bits"), (258, 0, ""), (258, 12, "12 bits")):
             data = bytearray(pictures.tiff_bytes(np.zeros((4, 4), "u1")))
             at = data.index(struct.pack("<HHI", tag, 3, 1))
             data[at + 8:at + 10] = struct.pack("<H", value)
