@@ -175,6 +175,8 @@ std::string chart(const Roof& roof, const std::vector<Result>& results, int thre
 int bench(const BenchArguments& a) {
   const Execution exec = make_execution(a.run);
   const int threads = exec.threads > 0 ? exec.threads : num_threads();
+  std::optional<OutputFile> file;  // a place that cannot be written is said before minutes are spent
+  if (!a.svg.empty()) file.emplace(a.svg);
   const Roof roof = measure_roof(threads);
   // More than caches hold; quick numbers come out of caches, and only show that everything works.
   const std::vector<Result> results = a.quick ? measure(roof, 4, 1, exec) : measure(roof, 512, 5, exec);
@@ -182,11 +184,10 @@ int bench(const BenchArguments& a) {
     print_json(roof, results, threads);
   else
     print_table(roof, results, threads);
-  if (a.svg.empty()) return 0;
+  if (!file) return 0;
   const std::string drawn = chart(roof, results, threads);
-  OutputFile file(a.svg);
-  file.write(drawn.data(), drawn.size());
-  file.commit();
+  file->write(drawn.data(), drawn.size());
+  file->commit();
   return 0;
 }
 

@@ -17,45 +17,52 @@ CLI::Option* flag(CLI::App& app, const char* name, bool& to, const char* meaning
   return app.add_flag(name, to, meaning);
 }
 
+constexpr const char* windows_group = "Windows (SIZE: one number for all axes, or one per axis: 3x3) and operators";
+
 void add_operator(CLI::App& app, OperatorArguments& to) {
   text(app, "OP", to.name, "", "max, min, average, sum, smooth-max or lp")->required();
 }
 
 void add_windows(CLI::App& app, WindowArguments& to) {
-  const std::string group = "Windows (sizes: 3, or per axis 3x3)";
-  text(app, "-k,--kernel", to.kernel, "SIZE", "sliding windows of this size")->group(group);
-  text(app, "-s,--stride", to.stride, "SIZE", "cells from one window to the next (default: the kernel)")->group(group);
+  const std::string group = windows_group;
+  text(app, "-k,--kernel", to.kernel, "SIZE", "sliding windows")->group(group);
+  text(app, "-s,--stride", to.stride, "SIZE", "default: kernel. The cells from one window to the next")->group(group);
   text(app, "-p,--padding", to.padding, "PAD", "1, 1x1, low:high per axis, same, same-lower or valid")->group(group);
-  text(app, "-d,--dilation", to.dilation, "SIZE", "cells from one tap to the next")->group(group);
-  flag(app, "--ceil", to.ceil, "round the output size up: windows may overhang")->group(group);
-  text(app, "--adaptive", to.adaptive, "SIZE", "windows that give an output of this size")->group(group);
-  flag(app, "--global", to.global, "one window over everything")->group(group);
-  flag(app, "--drop", to.drop, "with --global: leave no axes of size 1 behind")->group(group);
-  text(app, "-a,--axes", to.axes, "AXES", "the axes to pool, as in 1,2 or -2,-1")->group(group);
-  flag(app, "--channels-last", to.channels_last, "the last axis is no axis of space (as in pictures)")->group(group);
+  text(app, "-d,--dilation", to.dilation, "SIZE", "between taps. The cells from one tap to the next")->group(group);
+  flag(app, "--ceil", to.ceil, "round sizes up. Windows may then overhang the padded input")->group(group);
+  text(app, "--adaptive", to.adaptive, "SIZE", "output size. The windows that give it are worked out")->group(group);
+  flag(app, "--global", to.global, "one window")->group(group);
+  flag(app, "--drop", to.drop, "no axes of size 1. Belongs to --global, which otherwise keeps the axes that it pools")
+      ->group(group);
+  text(app, "-a,--axes", to.axes, "AXES", "as in 1,2 or -2,-1. The axes to pool; by default the last ones")
+      ->group(group);
+  flag(app, "--channels-last", to.channels_last, "as in pictures. The last axis is none of space, as in pictures")
+      ->group(group);
 }
 
 void add_operator_options(CLI::App& app, OperatorArguments& to) {
-  const std::string group = "Operators";
-  value(app, "--ties", to.ties, "WORD", "max, min: whom gradients reach: first, all or split")->group(group);
-  value(app, "--divisor", to.divisor, "WORD", "average: padded (default), real, or a number")->group(group);
-  value(app, "--beta", to.beta, "X", "smooth-max: inverse temperature; negative for a minimum")->group(group);
-  value(app, "--pads", to.pads, "WORD", "smooth-max: padding counts as zeros (default) or ignore")->group(group);
-  value(app, "--p", to.p, "X", "lp: the power (default 2)")->group(group);
+  const std::string group = windows_group;
+  value(app, "--ties", to.ties, "WORD", "first, all, split. Whom gradients reach under max and min")->group(group);
+  value(app, "--divisor", to.divisor, "WORD",
+        "padded, real, N. What average divides by: taps in the padded input (default), real taps, or a number")
+      ->group(group);
+  value(app, "--beta", to.beta, "X", "of smooth-max. Inverse temperature; negative for a smooth minimum")->group(group);
+  value(app, "--pads", to.pads, "WORD", "zeros or ignore. How padding counts for smooth-max")->group(group);
+  value(app, "--p", to.p, "X", "of lp (default 2). The power")->group(group);
 }
 
 void add_memory(CLI::App& app, RunArguments& to) {
   app.add_option_function<std::string>(
          "--memory", [&to](const std::string& given) { to.memory = make_bytes(given, "--memory"); },
-         "room for buffers (default 256M)")
+         "at most (256M). Memory, pages of mapped files included")
       ->type_name("SIZE")
       ->group("Running");
 }
 
 void add_run(CLI::App& app, RunArguments& to) {
   const std::string group = "Running";
-  value(app, "-t,--threads", to.threads, "N", "at most so many (default: one per core)")->group(group);
-  text(app, "--target", to.target, "NAME", "at most this instruction set, as in avx2")->group(group);
+  value(app, "-t,--threads", to.threads, "N", "default: per core. At most so many")->group(group);
+  text(app, "--target", to.target, "NAME", "as in avx2. At most this instruction set")->group(group);
 }
 
 void add_dtype(CLI::App& app, std::optional<Element>& to, const char* meaning) {
@@ -83,16 +90,16 @@ void add_pool(CLI::App& app, PoolArguments& to) {
              if (given == (format == Format::npy ? "npy" : format == Format::png ? "png" : "tiff")) to.format = format;
            if (!to.format) throw UsageError("--format is '" + given + "'; legal are npy, png, tiff");
          },
-         "npy, png or tiff (default: what the name ends in)")
+         "npy, png or tiff. Default: what the name ends in")
       ->type_name("WORD")
       ->group("Files");
-  add_dtype(app, to.dtype, "type of the result, rounded and clamped, as in u8 or f32");
+  add_dtype(app, to.dtype, "as in u8 or f32. Type of the result, rounded and clamped");
   add_windows(app, to.windows);
   add_operator_options(app, to.op);
   add_memory(app, to.run);
   add_run(app, to.run);
   flag(app, "-q,--quiet", to.run.quiet, "no progress bar")->group("Running");
-  flag(app, "-v,--verbose", to.run.verbose, "say what was done and how long it took")->group("Running");
+  flag(app, "-v,--verbose", to.run.verbose, "say what it did. And how long it took")->group("Running");
   app.footer(
       "  cenote pool max photo.png -o small.png -k 2\n"
       "  cenote pool average volume.npy -o half.npy -k 2x2x2 --memory 1G\n"
@@ -101,30 +108,30 @@ void add_pool(CLI::App& app, PoolArguments& to) {
 
 void add_grad(CLI::App& app, GradArguments& to) {
   add_operator(app, to.op);
-  text(app, "INPUT", to.input, "", "where the derivative is taken: an NPY file")->required();
-  text(app, "--jvp", to.jvp, "FILE", "a tangent of the input: the result is J dx")->group("Files");
-  text(app, "--vjp", to.vjp, "FILE", "a gradient of the output: the result is J^T gy")->group("Files");
+  text(app, "INPUT", to.input, "", "where the derivative is taken: NPY, held whole in memory")->required();
+  text(app, "--jvp", to.jvp, "FILE", "a tangent dx. The result is J dx")->group("Files");
+  text(app, "--vjp", to.vjp, "FILE", "a gradient gy. The result is J^T gy")->group("Files");
   text(app, "-o,--output", to.output, "FILE", "where the derivative goes; - is the standard output")->group("Files");
-  text(app, "--value", to.value, "FILE", "where the value goes as well")->group("Files");
-  text(app, "--winners", to.winners, "FILE", "max, min: the winner's place in its window, -1: none")->group("Files");
-  flag(app, "--flat", to.flat_winners, "winners as flat indices into the pooled axes")->group("Files");
-  add_dtype(app, to.dtype, "bf16: files of raw pairs of bytes hold bfloat16");
+  text(app, "--value", to.value, "FILE", "the value as well")->group("Files");
+  text(app, "--winners", to.winners, "FILE", "of max and min. The winner's place in its window, all bits set: none")
+      ->group("Files");
+  flag(app, "--flat", to.flat_winners, "flat winners. Indices into the pooled axes, -1: none")->group("Files");
+  add_dtype(app, to.dtype, "bf16 in raw pairs. Files of raw pairs of bytes hold bfloat16");
   add_windows(app, to.windows);
   add_operator_options(app, to.op);
   add_run(app, to.run);
   app.footer(
       "  cenote grad max x.npy --vjp gy.npy -o gx.npy -k 3x3 -s 2 -p 1\n"
-      "  cenote grad smooth-max x.npy --jvp dx.npy -o dy.npy -k 2x2 --beta 5\n"
       "  cenote grad max x.npy --winners w.npy -k 2x2");
 }
 
 void add_explain(CLI::App& app, ExplainArguments& to) {
   add_operator(app, to.op);
   text(app, "INPUT", to.input, "", "a small NPY, PNG or TIFF, whose numbers are shown");
-  text(app, "--shape", to.shape, "SIZE", "instead of an input: its sizes, as in 8x8")->group("Picture");
-  text(app, "--at", to.at, "INDEX", "the output to look at, as in 0x1 (default: the middle)")->group("Picture");
-  text(app, "--svg", to.svg, "FILE", "draw into this file instead")->group("Picture");
-  text(app, "--colour,--color", to.colour, "WORD", "auto, always or never")->group("Picture");
+  text(app, "--shape", to.shape, "SIZE", "as in 8x8. The sizes of an input that is not there")->group("Picture");
+  text(app, "--at", to.at, "INDEX", "as in 0x1. The output to look at; by default the middle")->group("Picture");
+  text(app, "--svg", to.svg, "FILE", "draw into it. Instead of on the terminal")->group("Picture");
+  text(app, "--colour,--color", to.colour, "WORD", "auto, always, never")->group("Picture");
   add_windows(app, to.windows);
   add_operator_options(app, to.op);
   app.footer(

@@ -1,5 +1,6 @@
 // Help, completions and the manual page, made from the description of the command line.
 #include <algorithm>
+#include <utility>
 
 #include "command_line.hpp"
 
@@ -44,11 +45,32 @@ std::string usage(const CLI::App& app) {
   return out + " [OPTIONS]";
 }
 
-std::string line(const std::string& left, const std::string& right) {
-  constexpr std::size_t column = 24;
+constexpr std::size_t page_width = 80;
+
+std::string entry(const std::string& left, const std::string& right) {
+  constexpr std::size_t column = 22;
   std::string out = "  " + left;
-  out.resize(std::max(out.size() + 2, column), ' ');
-  return out + right + "\n";
+  out.resize(std::max(out.size() + 1, column), ' ');
+  return out + right;
+}
+std::string line(const std::string& left, const std::string& right) { return entry(left, right) + "\n"; }
+
+// A screen has room for the first sentence; the manual page has the others.
+std::string first_sentence(const std::string& text) { return text.substr(0, text.find(". ")); }
+
+// Two entries on a line where both are short.
+std::string in_columns(const std::vector<std::string>& entries) {
+  constexpr std::size_t half = page_width / 2;
+  std::string out;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    std::string row = entries[i];
+    if (row.size() < half && i + 1 < entries.size() && entries[i + 1].size() <= half) {
+      row.resize(half, ' ');
+      row += entries[++i];
+    }
+    out += row + "\n";
+  }
+  return out;
 }
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
@@ -195,18 +217,25 @@ std::string roff(const std::string& text) {
 }  // namespace
 
 std::string help_page(const CLI::App& app) {
-  std::string out = app.get_description() + "\n\nUsage: " + usage(app) + "\n";
+  std::string out = app.get_description() + "\nUsage: " + usage(app) + "\n";
   if (const auto commands = commands_of(app); !commands.empty()) {
     out += "\nCommands:\n";
     for (const CLI::App* command : commands) out += line(command->get_name(), command->get_description());
   }
   for (const CLI::Option* option : options_of(app, true))
     out += line(option->get_name(true), option->get_description());
+  std::vector<std::string> entries;
   for (const std::string& group : groups_of(app)) {
-    if (group != "Options") out += group + ":\n";
+    // The first group follows what a command is given, and help itself the last one: neither needs a title.
+    if (group != "Options" && group != "Files") {
+      out += in_columns(std::exchange(entries, {}));
+      out += group + ":\n";
+    }
     for (const CLI::Option* option : options_of(app, false))
-      if (option->get_group() == group) out += line(spelling(*option), option->get_description());
+      if (option->get_group() == group)
+        entries.push_back(entry(spelling(*option), first_sentence(option->get_description())));
   }
+  out += in_columns(entries);
   return out + "Examples:\n" + app.get_footer() + "\n";
 }
 

@@ -1,5 +1,8 @@
 // The command `cenote`: what goes wrong becomes one line and an exit code.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <iostream>
 
 #include "command_line.hpp"
 #include "files/output_file.hpp"
@@ -15,6 +18,21 @@ int fail(int code, const std::string& what) {
   return code;
 }
 
+// CLI11's complaints about values, in our words.
+std::string reworded(const std::string& text) {
+  constexpr std::string_view conversion = "Could not convert: ";
+  if (const auto equals = text.find(" = "); text.starts_with(conversion) && equals != std::string::npos)
+    return text.substr(conversion.size(), equals - conversion.size()) + " is '" + text.substr(equals + 3) +
+           "'; a number is legal";
+  if (const auto most = text.find(": At Most 1 required"); most != std::string::npos)
+    return text.substr(0, most) + " is given more than once; once is legal";
+  return text;
+}
+
+int fail_to_print() {
+  return fail(data_error, std::string("standard output: cannot be written: ") + std::strerror(errno));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -25,19 +43,24 @@ int main(int argc, char** argv) {
     try {
       line.app.parse(argc, argv);
     } catch (const CLI::Success& wanted) {  // --help, --version
-      return line.app.exit(wanted);
+      line.app.exit(wanted);
+      std::cout.flush();
+      return std::cout.good() ? 0 : fail_to_print();
     } catch (const CLI::ParseError& error) {
       const auto chosen = line.app.get_subcommands();
-      if (chosen.empty() && argc > 1 && argv[1][0] != '-') {
+      if (chosen.empty() && (argc == 1 || argv[1][0] != '-')) {
         std::string names;
         for (const CLI::App* command : line.app.get_subcommands([](const CLI::App*) { return true; }))
           names += (names.empty() ? "" : ", ") + command->get_name();
-        return fail(usage_error, "the command is '" + std::string(argv[1]) + "'; legal are " + names);
+        const std::string said = argc == 1 ? "there is no command" : "the command is '" + std::string(argv[1]) + "'";
+        return fail(usage_error, said + "; legal are " + names + " (see cenote --help)");
       }
       const std::string of = chosen.empty() ? "" : " " + chosen.front()->get_name();
-      return fail(usage_error, std::string(error.what()) + " (see cenote" + of + " --help)");
+      return fail(usage_error, reworded(error.what()) + " (see cenote" + of + " --help)");
     }
-    return line.run();
+    const int code = line.run();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return fail_to_print();
+    return code;
   } catch (const cli::UsageError& error) {
     return fail(usage_error, error.what());
   } catch (const cenote::Error& error) {

@@ -90,7 +90,7 @@ Index make_bytes(const std::string& text, std::string_view argument) {
       digits.pop_back();
     }
   Index bytes = number(digits, argument, text, legal);
-  if (bytes < 0 || __builtin_mul_overflow(bytes, factor, &bytes))
+  if (bytes < 1 || __builtin_mul_overflow(bytes, factor, &bytes))
     throw UsageError(std::string(argument) + " is '" + text + "'; " + legal);
   return bytes;
 }
@@ -149,8 +149,15 @@ Operator make_operator(const OperatorArguments& a, bool global) {
 }
 
 Execution make_execution(const RunArguments& arguments) {
-  if (arguments.threads < 0) raise({Rule::threads_nonnegative, "threads", -1, arguments.threads}, "cenote");
-  if (!arguments.target.empty()) limit_target(arguments.target);
+  if (arguments.threads < 0)
+    throw UsageError("--threads is " + std::to_string(arguments.threads) + "; at least 0 is legal, 0 for one per core");
+  if (const auto names = targets(); !arguments.target.empty()) {
+    std::string legal;
+    for (const std::string& name : names) legal += (legal.empty() ? "" : ", ") + name;
+    if (std::find(names.begin(), names.end(), arguments.target) == names.end())
+      throw UsageError("--target is '" + arguments.target + "'; this machine has " + legal);
+    limit_target(arguments.target);
+  }
   return {.threads = arguments.threads};
 }
 

@@ -158,13 +158,14 @@ Cut choose_cut(const Geometry& g, const CutOptions& options) {
   if (g.rank() == 0) return {0, 1, options.input_bytes + options.output_bytes};
   const auto memory = static_cast<double>(options.memory);
   Cut cut;
+  bool scattered = false;  // rows of a part lie far from each other: the longer the fewer
   for (int level = 0; level < g.rank(); ++level) {
     const Axis& axis = g.axis(axis_at(g, level, options.fortran));
     const Index period = period_of(axis);
     const Index unit = bytes_of(g, options, level, period) <= memory ? period : 1;
     cut = {level, unit, static_cast<Index>(std::min(bytes_of(g, options, level, unit), 9e18))};
     if (static_cast<double>(cut.bytes) <= memory) {
-      const auto most = static_cast<double>(std::min(options.memory, options.comfortable));
+      const double most = scattered ? memory : std::min(memory, static_cast<double>(options.comfortable));
       while (unit == period && cut.step < axis.out && bytes_of(g, options, level, cut.step * 2) <= most) cut.step *= 2;
       cut.bytes = static_cast<Index>(bytes_of(g, options, level, cut.step));
       return cut;
@@ -172,6 +173,7 @@ Cut choose_cut(const Geometry& g, const CutOptions& options) {
     // Too large for one output along this axis: on to the next, if this one may be taken output by output.
     if (options.in_order && axis.pooled() && axis.in > 1) break;
     if (!cuts_anywhere(axis)) break;
+    scattered = scattered || (axis.pooled() && axis.in > 1);
   }
   return cut;
 }

@@ -17,14 +17,19 @@ int pool(const PoolArguments& a) {
   if (a.windows.channels_last && header.dims.rank > 0) header.channels = true;
   const Geometry g = make_geometry(a.windows, header, "pool");
 
-  const Element computed = computing_type(op, header.type);
+  const Element computed = computing_type(op, header.type, a.dtype);
   const Format format = format_for(a.output, a.format, a.output == "-" ? Format::npy : header.format);
   // Pictures stay pictures of their kind; everything else keeps the numbers as they were computed.
   Element stored = computed;
   if (format != Format::npy && is_integer(header.type)) stored = header.type;
   if (a.dtype) stored = *a.dtype;
 
+  if (header.truth && op.index() > 1 && !a.dtype)
+    throw FileError(a.input +
+                    ": holds truth values, of which max and min are legal; with --dtype, as in f32, any operator");
+
   Header result = header;
+  result.truth = header.truth && !a.dtype && format == Format::npy;
   result.type = stored;
   result.dims = g.out();
   if (g.out().rank != g.rank()) result.picture = result.channels = false;  // axes were dropped

@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "cenote/run.hpp"
 #include "convert.hpp"
+#include "files/page_watch.hpp"
 #include "parts.hpp"
 
 namespace cenote::cli {
@@ -47,7 +49,7 @@ class Clock {
 // The input of one part after another: where it lies, or read and converted into a buffer that slides over the file.
 class PartInput {
  public:
-  PartInput(Source& source, Element computed) : source_(source), computed_(computed) {}
+  PartInput(Source& source, Element computed, Index memory) : source_(source), computed_(computed), memory_(memory) {}
 
   struct Place {
     const std::byte* data;
@@ -57,21 +59,7 @@ class PartInput {
   // `rows` are counted along the axis that is cut: everything behind it is one row.
   Place of(const Geometry& g, const Part& part, const Cut& cut) {
     const Header& header = source_.header();
-    if (const std::byte* all = direct()) {
-      const Dims strides = strides_of(g.in(), header.fortran);
-      Index offset = 0;
-      Index reach = 1;
-      for (int a = 0; a < g.rank(); ++a) {
-        offset += part.in_begin[a] * strides[a];
-        reach += (part.in_size[a] - 1) * strides[a];
-      }
-      const Index from = offset * size_of(header.type);
-      if (from > used_from_) source_.release(used_from_, from);  // what lies before is not needed any more
-      if (from < used_from_) source_.release(used_from_, used_to_);
-      used_from_ = from;
-      used_to_ = (offset + reach) * size_of(header.type);
-      return {all + from, strides};
-    }
+    if (const std::byte* all = direct()) return in_place(all, g, part);
     // Rows are read whole, also where windows do not reach their ends.
     const auto [first, count, row] = rows_of(g, part, cut, header.fortran);
     slide_to(first, count, row);
@@ -98,6 +86,56 @@ class PartInput {
   }
 
  private:
+  // What lies close together is used where it lies, and given back when it is done with. Parts that are scattered over
+  // more of the file than there is memory are fetched, row by row; a window that no memory holds is watched over.
+  Place in_place(const std::byte* all, const Geometry& g, const Part& part) {
+    const bool fortran = source_.header().fortran;
+    const Index size = size_of(computed_);
+    const Dims strides = strides_of(g.in(), fortran);
+    Index offset = 0;
+    Index reach = 1;
+    for (int a = 0; a < g.rank(); ++a) {
+      offset += part.in_begin[a] * strides[a];
+      reach += (part.in_size[a] - 1) * strides[a];
+    }
+    if (reach * size > memory_ / 2) {
+      if (volume(part.in_size) * size <= memory_ / 2) return fetched(g, part, offset);
+      if (!watch_) watch_.emplace(std::vector<const Source*>{&source_}, memory_);
+    }
+    const Index from = offset * size;
+    if (from > used_from_) source_.release(used_from_, from);  // what lies before is not needed any more
+    if (from < used_from_) source_.release(used_from_, used_to_);
+    used_from_ = from;
+    used_to_ = (offset + reach) * size;
+    return {all + from, strides};
+  }
+
+  Place fetched(const Geometry& g, const Part& part, Index offset) {
+    const bool fortran = source_.header().fortran;
+    const Dims all_strides = strides_of(g.in(), fortran);
+    const Dims strides = strides_of(part.in_size, fortran);
+    // Axes from the innermost one on whose cells follow each other in the file.
+    Dims outer = part.in_size;
+    Index run = 1;
+    for (int l = g.rank() - 1; l >= 0; --l) {
+      const int a = axis_at(g, l, fortran);
+      run *= part.in_size[a];
+      outer[a] = 1;
+      if (part.in_size[a] != g.axis(a).in) break;
+    }
+    std::byte* to = buffer_.at_least(volume(part.in_size) * size_of(computed_));
+    for_each_index(outer, [&](const Dims& index) {
+      Index from = offset;
+      Index at = 0;
+      for (int a = 0; a < index.rank; ++a) {
+        from += index[a] * all_strides[a];
+        at += index[a] * strides[a];
+      }
+      source_.read_at(from, to + at * size_of(computed_), run);
+    });
+    return {to, strides};
+  }
+
   struct Rows {
     Index first, count, row;
   };
@@ -161,7 +199,9 @@ class PartInput {
   Index capacity_ = 0;
   Index have_first_ = 0, have_count_ = 0;  // rows in the buffer
   Index position_ = 0;                     // elements that were read
+  Index memory_;
   Index used_from_ = 0, used_to_ = 0;
+  std::optional<PageWatch> watch_;
 };
 
 // The library copies pixels of few channels to planes while it pools them.
@@ -188,13 +228,17 @@ void pool_part(const Operator& op, Element type, const Part& part, const PartInp
 
 }  // namespace
 
-Element computing_type(const Operator& op, Element element) {
-  const bool accepted = std::visit(
-      [&](const auto& o) {
-        return with_element(element, [&]<class T>() { return OperatorOn<std::decay_t<decltype(o)>, T>; });
-      },
-      op);
-  if (accepted) return element;
+Element computing_type(const Operator& op, Element element, std::optional<Element> wanted) {
+  const auto accepts = [&](Element type) {
+    return std::visit(
+        [&](const auto& o) {
+          return with_element(type, [&]<class T>() { return OperatorOn<std::decay_t<decltype(o)>, T>; });
+        },
+        op);
+  };
+  const bool selects = op.index() < 2;  // max and min make no new numbers
+  if (wanted && !selects && accepts(*wanted) && holds(*wanted, element)) return *wanted;
+  if (accepts(element)) return element;
   return size_of(element) <= 2 ? Element::f32 : Element::f64;  // which hold these integers exactly, or nearly so
 }
 
@@ -202,7 +246,7 @@ StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pool
                         const StreamOptions& options) {
   const Header& header = source.header();
   const Geometry g = with_axes_kept(pooling);
-  PartInput input(source, options.computed);
+  PartInput input(source, options.computed, options.memory);
   const bool direct = input.direct() != nullptr;
   const bool converts = options.computed != options.stored;
   const Index copies = has_few_channels(g, header.fortran) ? 2 : 1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "arguments.hpp"
 #include "cenote/geometry.hpp"
@@ -22,8 +23,9 @@ struct StreamTimes {
   double reading = 0, pooling = 0, writing = 0;
 };
 
-// The type in which an operator works on elements of a type: the type itself, or real numbers where it needs them.
-Element computing_type(const Operator& op, Element element);
+// The type in which an operator works on elements of a type: the type itself; real numbers where it needs them; and the
+// type of the result where that was asked for and holds every element, so that sums and averages are not cut short.
+Element computing_type(const Operator& op, Element element, std::optional<Element> wanted);
 
 StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& g, Sink& sink,
                         const StreamOptions& options);

@@ -23,6 +23,7 @@ struct PictureTags {
   double gamma = 0;                // 0: not said
   int srgb_intent = -1;            // -1: not said
   int orientation = 0;             // as TIFF numbers it; 0: not said
+  bool inks = false;               // channels are cyan, magenta, yellow and black
   bool associated_alpha = false;   // colours were multiplied by alpha
 };
 
@@ -32,6 +33,7 @@ struct Header {
   Format format = Format::npy;  // that it came from
   Element type = Element::f32;
   Dims dims{};
+  bool truth = false;     // the elements are truth values in u8: 0 or 1
   bool fortran = false;   // the first axis varies fastest
   bool picture = false;   // [pages,] rows, columns[, channels]
   bool channels = false;  // the last axis holds channels, which are not pooled
@@ -51,9 +53,10 @@ class Source {
   virtual ~Source() = default;
   [[nodiscard]] virtual const Header& header() const = 0;
   virtual void read(std::byte* to, Index elements) = 0;  // the next ones; FileError if they are not there
-  // All elements where they lie, ready to be used, or null if they have to be read. `release` says that a range of
-  // bytes is not needed for now.
+  // All elements where they lie, ready to be used, or null if they have to be read. Such a source can also be read at
+  // any place; `release` says that a range of bytes is not needed for now.
   [[nodiscard]] virtual const std::byte* in_place() const { return nullptr; }
+  virtual void read_at(Index element, std::byte* to, Index elements) const { (void)element, (void)to, (void)elements; }
   virtual void release(Index from, Index to) const { (void)from, (void)to; }
 };
 

@@ -27,6 +27,26 @@ constexpr Index size_of(Element e) { return static_cast<Index>(element_sizes[sta
 constexpr bool is_integer(Element e) { return e >= Element::i8; }
 constexpr bool is_unsigned(Element e) { return e >= Element::u8; }
 
+// The bits of a number besides its sign that a type always keeps.
+constexpr int digits_of(Element e) {
+  switch (e) {
+    case Element::f64: return 53;
+    case Element::f32: return 24;
+    case Element::f16: return 11;
+    case Element::bf16: return 8;
+    default: return static_cast<int>(size_of(e)) * 8 - (is_unsigned(e) ? 0 : 1);
+  }
+}
+
+// Whether every number of one type is one of another.
+constexpr bool holds(Element wide, Element narrow) {
+  if (wide == narrow) return true;
+  if (is_integer(wide) && !is_integer(narrow)) return false;
+  if (is_unsigned(wide) && !is_unsigned(narrow)) return false;
+  if (wide == Element::f16 && !is_integer(narrow)) return false;  // bf16 reaches further
+  return digits_of(wide) >= digits_of(narrow);
+}
+
 // The element of that name, if there is one.
 inline std::optional<Element> element_named(std::string_view name) {
   for (std::size_t i = 0; i < element_names.size(); ++i)

@@ -31,6 +31,7 @@ void check_memory(const std::string& file, std::string_view what, Index needed, 
 }
 
 InputFile::InputFile(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+  if (path.empty()) throw FileError("the input has no name; a file, or - for the standard input, is legal");
   fd_ = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd_ < 0) throw FileError(name_ + ": cannot be opened: " + std::strerror(errno));
   owned_ = path != "-";

@@ -111,12 +111,13 @@ class Parser {
 struct NpyType {
   Element element;
   bool swapped;
+  bool truth = false;
 };
 
 NpyType type_of(const std::string& file, const std::string& descr, const ReadOptions& options) {
   const auto illegal = [&](const std::string& why) {
     return FileError(file + ": the elements are '" + descr + "'" + why +
-                     "; legal are i1 to i8, u1 to u8, f2, f4 and f8" + ", and V2 together with --dtype bf16");
+                     "; legal are b1, i1 to i8, u1 to u8, f2, f4 and f8" + ", and V2 together with --dtype bf16");
   };
   const char order = descr.empty() ? '\0' : descr[0];
   const std::string code = order == '<' || order == '>' || order == '|' || order == '=' ? descr.substr(1) : descr;
@@ -125,7 +126,7 @@ NpyType type_of(const std::string& file, const std::string& descr, const ReadOpt
     return NpyType{element, size_of(element) > 1 && (order == '<' || order == '>') && order != mine};
   };
   if (code.starts_with('O')) throw illegal(" (Python objects, which are never loaded)");
-  if (code == "b1") throw illegal(" (truth values; save them as uint8)");
+  if (code == "b1") return {Element::u8, false, true};
   if (code == "V2") {
     if (!options.raw_pairs_are_bf16) throw illegal(" (two raw bytes; bfloat16 is saved so)");
     return found(Element::bf16);
@@ -186,6 +187,7 @@ class NpySource final : public Source {
     const Description described = Parser(name, text).run();
     const NpyType type = type_of(name, described.descr, options);
     header_.type = type.element;
+    header_.truth = type.truth;
     swapped_ = type.swapped;
     header_.fortran = *described.fortran && described.shape->rank > 1;
     header_.dims = *described.shape;
@@ -204,6 +206,11 @@ class NpySource final : public Source {
 
   [[nodiscard]] const Header& header() const override { return header_; }
   [[nodiscard]] const std::byte* in_place() const override { return in_place_; }
+  void read_at(Index element, std::byte* to, Index elements) const override {
+    const auto bytes = static_cast<std::size_t>(elements * size());
+    if (file_->read_at(data_at_ + element * size(), to, bytes) < bytes)
+      throw FileError(file_->name() + ": became shorter while it was read");
+  }
   void release(Index from, Index to) const override { file_->release(data_at_ + from, data_at_ + to); }
 
   void read(std::byte* to, Index elements) override {
@@ -233,7 +240,7 @@ class NpySink final : public Sink {
     for (const Index size : header.dims) shape += std::to_string(size) + ", ";
     if (header.dims.rank > 1) shape.resize(shape.size() - 2);
     if (header.dims.rank == 1) shape.resize(shape.size() - 1);
-    std::string text = "{'descr': '" + descr_of(header.type) +
+    std::string text = "{'descr': '" + (header.truth ? "|b1" : descr_of(header.type)) +
                        "', 'fortran_order': " + (header.fortran ? "True" : "False") + ", 'shape': (" + shape + "), }";
     const std::size_t start = magic.size() + 4;
     text.append(63 - (start + text.size()) % 64, ' ').push_back('\n');

@@ -1,5 +1,7 @@
 #include "files/open.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -21,6 +23,10 @@ Format format_for(const std::string& path, std::optional<Format> wanted, Format 
   if (ending == ".npy") return Format::npy;
   if (ending == ".png") return Format::png;
   if (ending == ".tif" || ending == ".tiff") return Format::tiff;
+  constexpr std::array<std::string_view, 12> others{".jpg", ".jpeg", ".jxl", ".gif", ".bmp", ".webp",
+                                                    ".pgm", ".ppm",  ".npz", ".csv", ".txt", ".raw"};
+  if (std::find(others.begin(), others.end(), ending) != others.end())
+    throw FileError(path + ": " + ending + " is not written here; .npy, .png and .tif are legal, or --format");
   return otherwise;
 }
 
@@ -38,6 +44,8 @@ std::unique_ptr<Source> open_source(std::unique_ptr<InputFile> file, const ReadO
 }
 
 std::unique_ptr<Sink> open_sink(const std::string& path, Format format, const Header& header) {
+  if (path == "-" && ::isatty(STDOUT_FILENO) == 1)
+    throw FileError("standard output: is a terminal, which shows no arrays; a file or a pipe is legal");
   auto file = std::make_unique<OutputFile>(path);
   switch (format) {
     case Format::png: return write_png(std::move(file), header);

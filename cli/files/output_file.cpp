@@ -57,6 +57,7 @@ void clean_up_on_signals() {
 void OutputFile::fail(const char* what) const { throw FileError(name_ + ": " + what + ": " + std::strerror(errno)); }
 
 OutputFile::OutputFile(const std::string& path) : name_(path == "-" ? "standard output" : path), target_(path) {
+  if (path.empty()) throw FileError("the output has no name; a file, or - for the standard output, is legal");
   if (path == "-") {
     fd_ = STDOUT_FILENO;
     direct_ = true;

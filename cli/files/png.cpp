@@ -187,6 +187,7 @@ class PngSink final : public Sink {
     if (header.type != Element::u8 && header.type != Element::u16)
       throw FileError(name + ": PNG holds u8 and u16, and the result is " + std::string(name_of(header.type)) +
                       "; --dtype u8 or --dtype u16 rounds and clamps it");
+    if (header.tags.inks && shape.channels > 3) throw FileError(name + ": PNG has no CMYK; TIFF and NPY are legal");
     if (shape.pages != 1 || shape.channels > 4)
       throw FileError(name + ": PNG holds one picture of 1 to 4 channels, and the result is " + to_string(header.dims));
     if (shape.rows < 1 || shape.columns < 1 || shape.rows > PNG_UINT_31_MAX || shape.columns > PNG_UINT_31_MAX)

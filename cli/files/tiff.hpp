@@ -1,5 +1,6 @@
 // TIFF and BigTIFF: integers of 8 to 64 bits and floating point of 16 to 64, any number of channels, strips or tiles,
-// channels together or apart; several pages of one shape are a volume.
+// channels together or apart; several pages of one shape are a volume. Palettes and fewer than
+// 8 bits are widened.
 #pragma once
 
 #include "files/input_file.hpp"

@@ -14,13 +14,36 @@ struct Page {
   Index format = SAMPLEFORMAT_UINT;
   bool apart = false;  // one plane per channel
   bool white_is_0 = false;
+  std::vector<std::uint8_t> palette;      // red, green and blue of every number
   Index tile_columns = 0, tile_rows = 0;  // 0: strips
   Index strip_rows = 0;
 };
 
 bool same_pixels(const Page& a, const Page& b) {
   return a.columns == b.columns && a.rows == b.rows && a.channels == b.channels && a.bits == b.bits &&
-         a.format == b.format;
+         a.format == b.format && a.palette.empty() == b.palette.empty();
+}
+
+// Numbers of a palette become colours, and fewer than 8 bits become 8: what a picture looks like stays the same.
+bool is_widened(const Page& page) { return page.bits < 8 || !page.palette.empty(); }
+Index channels_given(const Page& page) { return page.palette.empty() ? page.channels : 3; }
+
+Index bytes_of(const Page& page, Index samples) { return (samples * page.bits + 7) / 8; }
+
+// One row of samples, packed from the highest bit on.
+void widen(const Page& page, const std::byte* from, Index samples, std::byte* to) {
+  const auto most = (1U << page.bits) - 1;
+  for (Index i = 0; i < samples; ++i) {
+    const Index bit = i * page.bits;
+    const auto packed = std::to_integer<unsigned>(from[bit / 8]);
+    const unsigned number = packed >> (8 - page.bits - bit % 8) & most;
+    if (page.palette.empty()) {
+      *to++ = static_cast<std::byte>(number * 255 / most);
+      continue;
+    }
+    std::memcpy(to, page.palette.data() + std::size_t{3} * number, 3);
+    to += 3;
+  }
 }
 
 // Codecs whose pixels are the numbers that were stored.
@@ -46,10 +69,10 @@ class TiffSource final : public Source {
     if (pages > 1) header_.dims.push_back(pages);
     header_.dims.push_back(page_.rows);
     header_.dims.push_back(page_.columns);
-    if (page_.channels > 1) header_.dims.push_back(page_.channels);
+    if (channels_given(page_) > 1) header_.dims.push_back(channels_given(page_));
     header_.format = Format::tiff;
     header_.picture = true;
-    header_.channels = page_.channels > 1;
+    header_.channels = channels_given(page_) > 1;
     Index bytes = 0;
     if (size_problem(header_.dims, "shape") ||
         __builtin_mul_overflow(header_.elements(), size_of(header_.type), &bytes))
@@ -66,7 +89,7 @@ class TiffSource final : public Source {
     while (bytes > 0) {
       if (band_used_ == band_filled_) next_band();
       const std::size_t part = std::min(bytes, band_filled_ - band_used_);
-      std::memcpy(to, band_.data() + band_used_, part);
+      std::memcpy(to, (is_widened(page_) ? wide_ : band_).data() + band_used_, part);
       to += part;
       bytes -= part;
       band_used_ += part;
@@ -75,6 +98,10 @@ class TiffSource final : public Source {
 
  private:
   static std::optional<Element> element_of(const Page& page) {
+    if (is_widened(page))
+      return page.format == SAMPLEFORMAT_UINT && page.channels == 1 && page.bits > 0 && 8 % page.bits == 0
+                 ? std::optional(Element::u8)
+                 : std::nullopt;
     for (std::size_t i = 0; i < element_names.size(); ++i) {
       const auto e = static_cast<Element>(i);
       const Index format = is_unsigned(e) ? SAMPLEFORMAT_UINT : is_integer(e) ? SAMPLEFORMAT_INT : SAMPLEFORMAT_IEEEFP;
@@ -111,16 +138,25 @@ class TiffSource final : public Source {
     if (!is_lossless(compression))
       throw FileError(name + ": TIFF compression " + std::to_string(compression) +
                       "; none, LZW, Deflate, PackBits, LZMA and Zstandard are legal");
-    if (photometric == PHOTOMETRIC_PALETTE || photometric == PHOTOMETRIC_YCBCR)
-      throw FileError(name + ": TIFF pixels are " +
-                      (photometric == PHOTOMETRIC_PALETTE ? "numbers of a palette" : "YCbCr") +
-                      "; grey, RGB and plain channels are legal");
+    constexpr std::array<std::pair<std::uint16_t, const char*>, 6> strange{{{PHOTOMETRIC_YCBCR, "YCbCr"},
+                                                                            {PHOTOMETRIC_CIELAB, "CIE L*a*b*"},
+                                                                            {PHOTOMETRIC_ICCLAB, "ICC L*a*b*"},
+                                                                            {PHOTOMETRIC_ITULAB, "ITU L*a*b*"},
+                                                                            {PHOTOMETRIC_LOGL, "LogL"},
+                                                                            {PHOTOMETRIC_LOGLUV, "LogLuv"}}};
+    for (const auto& [kind, its_name] : strange)
+      if (photometric == kind)
+        throw FileError(name + ": TIFF pixels are " + its_name +
+                        "; grey, RGB, CMYK, palettes and plain channels are legal");
+    if (photometric == PHOTOMETRIC_PALETTE) page.palette = palette(page);
     if (page.columns < 1 || page.rows < 1 || page.channels < 1)
       throw FileError(name + ": TIFF of " + words(page) + "; at least 1 of each is legal");
     if (!element_of(page))
-      throw FileError(name + ": TIFF channels have " + std::to_string(page.bits) + " bits in sample format " +
-                      std::to_string(page.format) +
-                      "; integers of 8, 16, 32 and 64 bits and floating point of 16, 32 and 64 are legal");
+      throw FileError(
+          name + ": TIFF channels have " + std::to_string(page.bits) + " bits in sample format " +
+          std::to_string(page.format) +
+          "; integers of 8, 16, 32 and 64 bits, floating point of 16, 32 and 64, and one channel or palette "
+          "of 1, 2 and 4 bits are legal");
     if (TIFFIsTiled(tiff) != 0) {
       page.tile_columns = tag<std::uint32_t>(TIFFTAG_TILEWIDTH, 0);
       page.tile_rows = tag<std::uint32_t>(TIFFTAG_TILELENGTH, 0);
@@ -132,6 +168,22 @@ class TiffSource final : public Source {
     return page;
   }
 
+  std::vector<std::uint8_t> palette(const Page& page) {
+    if (page.bits > 8 || page.channels != 1)
+      throw FileError(tiff_.name() + ": TIFF palette for " + words(page) + "; one channel of at most 8 bits is legal");
+    std::array<std::uint16_t*, 3> maps{};
+    if (TIFFGetField(tiff_.get(), TIFFTAG_COLORMAP, &maps[0], &maps[1], &maps[2]) != 1) tiff_.fail("has no palette");
+    const auto colours = std::size_t{1} << page.bits;
+    // The standard says 16 bits a colour; some programs wrote 8.
+    bool wide = false;
+    for (const std::uint16_t* map : maps)
+      wide = wide || std::any_of(map, map + colours, [](auto c) { return c > 255; });
+    std::vector<std::uint8_t> out;
+    for (std::size_t i = 0; i < colours; ++i)
+      for (const std::uint16_t* map : maps) out.push_back(static_cast<std::uint8_t>(wide ? map[i] >> 8 : map[i]));
+    return out;
+  }
+
   void read_tags() {
     PictureTags& tags = header_.tags;
     std::uint32_t length = 0;
@@ -140,6 +192,7 @@ class TiffSource final : public Source {
       const auto* bytes = static_cast<const unsigned char*>(profile);
       tags.icc.assign(bytes, bytes + length);
     }
+    tags.inks = tag<std::uint16_t>(TIFFTAG_PHOTOMETRIC, 0) == PHOTOMETRIC_SEPARATED && page_.channels >= 4;
     std::uint16_t orientation = 0;
     if (TIFFGetField(tiff_.get(), TIFFTAG_ORIENTATION, &orientation) == 1) tags.orientation = orientation;
     std::uint16_t count = 0;
@@ -151,21 +204,21 @@ class TiffSource final : public Source {
   // Room for one band of the page at hand: a row where libtiff reads row by row, else what it has to read together.
   void start_page() {
     page_ = describe();
-    const Index row = page_.columns * page_.channels * (page_.bits / 8);  // 2^32 x 2^16 x 8 fit
+    const Index row = bytes_of(page_, page_.columns * page_.channels);  // 2^32 x 2^16 x 64 fit
     band_rows_ = page_.tile_rows > 0 ? std::min(page_.tile_rows, page_.rows) : page_.apart ? page_.strip_rows : 1;
     Index bytes = 0;
     Index piece = 0;
     Index tile_row = 0;
     bool fits = !__builtin_mul_overflow(row, band_rows_, &bytes);
     if (page_.tile_rows > 0)
-      fits = fits && !__builtin_mul_overflow(page_.tile_columns * (page_.apart ? 1 : page_.channels) * (page_.bits / 8),
+      fits = fits && !__builtin_mul_overflow(bytes_of(page_, page_.tile_columns * (page_.apart ? 1 : page_.channels)),
                                              page_.tile_rows, &tile_row);
     if (page_.tile_rows > 0)
       piece = tile_row;
     else if (page_.apart)
       piece = bytes / page_.channels;
     check_memory(tiff_.name(), "a band of this TIFF", fits ? std::max(bytes, piece) : std::numeric_limits<Index>::max(),
-                 memory_ / 2);
+                 memory_ / (is_widened(page_) ? 32 : 2));  // a bit becomes up to three bytes
     // libtiff's own sizes, which must be what we think they are.
     const tmsize_t theirs = page_.tile_rows > 0 ? TIFFTileSize(tiff_.get())
                             : page_.apart       ? TIFFStripSize(tiff_.get())
@@ -173,6 +226,7 @@ class TiffSource final : public Source {
     if (theirs != static_cast<tmsize_t>(page_.tile_rows > 0 || page_.apart ? piece : row))
       tiff_.fail("has strange sizes");
     band_.resize(static_cast<std::size_t>(bytes));
+    if (is_widened(page_)) wide_.resize(static_cast<std::size_t>(band_rows_ * page_.columns * channels_given(page_)));
     piece_.resize(static_cast<std::size_t>(piece));
     band_used_ = band_filled_ = 0;
     row_ = 0;
@@ -185,7 +239,7 @@ class TiffSource final : public Source {
     }
     const Index rows = std::min(band_rows_, page_.rows - row_);
     const Index sample = page_.bits / 8;
-    const Index row_bytes = page_.columns * page_.channels * sample;
+    const Index row_bytes = bytes_of(page_, page_.columns * page_.channels);
     if (page_.tile_rows > 0)
       read_tiles(rows);
     else if (page_.apart)
@@ -203,6 +257,11 @@ class TiffSource final : public Source {
     band_filled_ = static_cast<std::size_t>(rows * row_bytes);
     if (page_.white_is_0)
       for (std::size_t i = 0; i < band_filled_; ++i) band_[i] = ~band_[i];
+    if (!is_widened(page_)) return;
+    const Index wide_row = page_.columns * channels_given(page_);
+    for (Index r = 0; r < rows; ++r)
+      widen(page_, band_.data() + r * row_bytes, page_.columns, wide_.data() + r * wide_row);
+    band_filled_ = static_cast<std::size_t>(rows * wide_row);
   }
 
   // One plane's samples to their places between those of the others.
@@ -223,10 +282,11 @@ class TiffSource final : public Source {
           tiff_.fail("ends too early");
         const Index columns = std::min(page_.tile_columns, page_.columns - column);
         for (Index r = 0; r < rows; ++r) {
-          const std::byte* from = piece_.data() + r * page_.tile_columns * together * sample;
-          std::byte* to = band_.data() + ((r * page_.columns + column) * page_.channels + c) * sample;
+          const std::byte* from = piece_.data() + r * bytes_of(page_, page_.tile_columns * together);
+          std::byte* to = band_.data() + r * bytes_of(page_, page_.columns * page_.channels) +
+                          column * page_.channels * page_.bits / 8 + c * sample;
           if (!page_.apart) {
-            std::memcpy(to, from, static_cast<std::size_t>(columns * together * sample));
+            std::memcpy(to, from, static_cast<std::size_t>(bytes_of(page_, columns * together)));
             continue;
           }
           for (Index i = 0; i < columns; ++i)
@@ -240,7 +300,7 @@ class TiffSource final : public Source {
   TiffHandle tiff_;
   Header header_;
   Page page_;
-  std::vector<std::byte> band_, piece_;
+  std::vector<std::byte> band_, piece_, wide_;
   std::size_t band_used_ = 0, band_filled_ = 0;
   Index band_rows_ = 1, row_ = 0;
 };

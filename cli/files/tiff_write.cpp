@@ -62,7 +62,8 @@ class TiffSink final : public Sink {
       if (TIFFSetField(tiff, tag, values...) != 1) tiff_.fail("cannot be written");
     };
     const int format = is_unsigned(header_.type) ? SAMPLEFORMAT_UINT : integer ? SAMPLEFORMAT_INT : SAMPLEFORMAT_IEEEFP;
-    const bool colour = shape_.channels == 3 || shape_.channels == 4;
+    const bool inks = header_.tags.inks && shape_.channels >= 4;
+    const bool colour = !inks && (shape_.channels == 3 || shape_.channels == 4);
     const auto rows = std::clamp<Index>(strip_bytes / static_cast<Index>(row_.size()), 1, shape_.rows);
     set(TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(shape_.columns));
     set(TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(shape_.rows));
@@ -70,14 +71,14 @@ class TiffSink final : public Sink {
     set(TIFFTAG_SAMPLESPERPIXEL, static_cast<int>(shape_.channels));
     set(TIFFTAG_SAMPLEFORMAT, format);
     set(TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
-    set(TIFFTAG_PHOTOMETRIC, colour ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+    set(TIFFTAG_PHOTOMETRIC, inks ? PHOTOMETRIC_SEPARATED : colour ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
     set(TIFFTAG_COMPRESSION, COMPRESSION_ADOBE_DEFLATE);
     if (!integer)
       set(TIFFTAG_PREDICTOR, PREDICTOR_FLOATINGPOINT);
     else if (bits <= 32)
       set(TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
     set(TIFFTAG_ROWSPERSTRIP, static_cast<std::uint32_t>(rows));
-    const Index extra = shape_.channels - (colour ? 3 : 1);
+    const Index extra = shape_.channels - (inks ? 4 : colour ? 3 : 1);
     if (extra > 0) {
       std::vector<std::uint16_t> kinds(static_cast<std::size_t>(extra), EXTRASAMPLE_UNSPECIFIED);
       if (extra == 1) kinds[0] = header_.tags.associated_alpha ? EXTRASAMPLE_ASSOCALPHA : EXTRASAMPLE_UNASSALPHA;

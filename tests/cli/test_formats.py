@@ -188,15 +188,85 @@ class Tiff(Scratch):
         self.assertEqual(tags[274], (6,))
 
     def test_what_pixels_mean_must_be_plain(self):
-        for tag, value, word in ((262, 3, "palette"), (259, 7, "compression 7"), (258, 4, "4 bits")):
-            data = bytearray(pictures.tiff_bytes(np.zeros((4, 4), "u1"), extra=[(320, 3, [0] * 768)]))
+        for tag, value, word in ((262, 8, "L*a*b*"), (259, 7, "compression 7"),
+                                 (258, 3, "3 bits"), (258, 0, ""), (258, 12, "12 bits")):
+            data = bytearray(pictures.tiff_bytes(np.zeros((4, 4), "u1")))
             at = data.index(struct.pack("<HHI", tag, 3, 1))
             data[at + 8:at + 10] = struct.pack("<H", value)
             self.path("in.tif").write_bytes(data)
             self.assertIn(word, self.refused(1, "pool", "max", self.path("in.tif"), "-o", self.path("o.npy"), "-k", 2))
 
 
+    def changed(self, data, **tags):
+        """A TIFF with other values in tags of one short number."""
+        data = bytearray(data)
+        for tag, value in tags.items():
+            at = data.index(struct.pack("<HHI", int(tag[1:]), 3, 1))
+            data[at + 8:at + 10] = struct.pack("<H", value)
+        return bytes(data)
+
+    def test_palettes_become_colours(self):
+        for wide in (257, 1):  # the standard's 16 bits, and the 8 that some programs wrote
+            colours = self.random.integers(0, 256, (256, 3), "u2")
+            numbers = self.random.integers(0, 256, (21, 37), "u1")
+            extra = [(320, 3, [int(c) for c in colours.T.ravel() * wide])]
+            for layout in (dict(), dict(tile=16), dict(strip_rows=4)):
+                data = self.changed(pictures.tiff_bytes(numbers, extra=extra, **layout), t262=3)
+                self.assert_same(self.through(data, "-k", 2), maxima(colours[numbers].astype("u1"), (0, 1)))
+
+    def test_fewer_than_8_bits_are_widened(self):
+        for bits in (1, 2, 4):
+            numbers = self.random.integers(0, 1 << bits, (21, 37), "u1")
+            for tile in (None, 16):
+                padded = np.zeros((32, 48) if tile else (21, -(-37 * bits // 8) * 8 // bits), "u1")
+                padded[:21, :37] = numbers
+                packed = np.packbits(np.unpackbits(padded[..., None], axis=-1)[..., -bits:].reshape(len(padded), -1), axis=1)
+                if tile:  # pictures.tiff_bytes cuts bytes into tiles; the tags then speak of pixels
+                    wide = 16 * bits // 8
+                    pieces = [packed[r:r + 16, c:c + wide] for r in (0, 16) for c in range(0, 3 * wide, wide)]
+                    data = pictures.tiff_bytes(np.zeros((21, 37), "u1"), tile=16)
+                    (_, tags), = pictures.tiff_pages(data)
+                    data = bytearray(data)
+                    for place, piece in zip(tags[324], pieces):
+                        data[place:place + piece.size] = piece.tobytes()
+                else:
+                    data = bytearray(pictures.tiff_bytes(packed))
+                    at = data.index(struct.pack("<HHII", 256, 4, 1, packed.shape[1]))
+                    data[at + 8:at + 12] = struct.pack("<I", 37)
+                got = self.through(self.changed(data, t258=bits), "-k", 1)
+                self.assert_same(got, (numbers * (255 // ((1 << bits) - 1))).astype("u1"))
+
+    def test_cmyk_stays_cmyk_and_is_no_png(self):
+        inks = self.random.integers(0, 255, (4, 6, 4), "u1")
+        data = self.changed(pictures.tiff_bytes(inks), t262=5)
+        self.assert_same(self.through(data, "-k", 2), maxima(inks, (0, 1)))
+        self.cenote("pool", "max", self.path("in.tif"), "-o", self.path("out.tif"), "-k", 2)
+        (_, tags), = pictures.tiff_pages(self.path("out.tif").read_bytes())
+        self.assertEqual(tags[262], (5,))
+        self.assertNotIn(338, tags)
+        self.assertIn("CMYK", self.refused(1, "pool", "max", self.path("in.tif"), "-o", self.path("out.png"), "-k", 2))
+
+
 class Types(Scratch):
+    def test_a_wider_result_is_computed_wide(self):
+        x = self.random.integers(0, 256, (6, 8), "u1")
+        blocks = x.reshape(3, 2, 4, 2)
+        self.assert_same(self.pool(x, "sum", "-k", "2x2", "--dtype", "u16"), blocks.sum((1, 3), dtype="u2"))
+        self.assert_same(self.pool(x, "average", "-k", "2x2", "--dtype", "f32"), blocks.mean((1, 3), dtype="f4"))
+        self.assert_same(self.pool(x, "sum", "-k", "2x2", "--dtype", "i8"), np.full((3, 4), 127, "i1"))  # which holds no u8
+        small = np.array([1, 2**-30], "f4")
+        self.assert_same(self.pool(small, "sum", "-k", 2, "--dtype", "f64"), small.sum(dtype="f8", keepdims=True))
+
+    def test_truth_values_stay_so_under_max_and_min_and_are_numbers_if_that_is_asked(self):
+        x = self.random.random((6, 8)) < 0.3
+        blocks = x.reshape(3, 2, 4, 2)
+        self.assert_same(self.pool(x, "max", "-k", "2x2"), blocks.any((1, 3)))
+        self.assert_same(self.pool(x, "min", "-k", "2x2"), blocks.all((1, 3)))
+        self.assert_same(self.pool(x, "sum", "-k", "2x2", "--dtype", "u8"), blocks.sum((1, 3), dtype="u1"))
+        self.assert_same(self.pool(x, "average", "-k", "2x2", "--dtype", "f32"), blocks.mean((1, 3), dtype="f4"))
+        line = self.refused(1, "pool", "sum", self.path("x.npy"), "-o", self.path("y.npy"), "-k", "2x2")
+        self.assertIn("--dtype", line)
+
     def test_a_smooth_maximum_of_a_picture_is_a_picture(self):
         pixels = self.random.integers(0, 255, (6, 6), "u1")
         write(self.path("in.png"), pixels)

@@ -84,6 +84,11 @@ class Terminal(Scratch):
         self.assertTrue(seen.endswith(b"\r\x1b[K"), seen)
         self.assertEqual(self.on_terminal(*arguments, "--quiet", feed=self.slow), b"")
 
+    def test_no_array_is_written_to_a_terminal(self):
+        np.save(self.path("x.npy"), np.zeros((4, 4)))
+        seen = self.on_terminal("pool", "max", self.path("x.npy"), "-o", "-", "-k", "2x2")
+        self.assertRegex(seen, rb"^cenote: standard output: is a terminal[^\n]*\n$")
+
     def test_colour_on_terminals_only_and_never_with_no_color(self):
         arguments = ["explain", "max", "--shape", "4x4", "-k", "2x2"]
         self.assertIn(b"\x1b[", self.on_terminal(*arguments, NO_COLOR=""))
