@@ -172,7 +172,8 @@ class TiffSource final : public Source {
     if (page.bits > 8 || page.channels != 1)
       throw FileError(tiff_.name() + ": TIFF palette for " + words(page) + "; one channel of at most 8 bits is legal");
     std::array<std::uint16_t*, 3> maps{};
-    if (TIFFGetField(tiff_.get(), TIFFTAG_COLORMAP, &maps[0], &maps[1], &maps[2]) != 1) tiff_.fail("has no palette");
+    if (TIFFGetField(tiff_.get(), TIFFTAG_COLORMAP, maps.data(), maps.data() + 1, maps.data() + 2) != 1)
+      tiff_.fail("has no palette");
     const auto colours = std::size_t{1} << page.bits;
     // The standard says 16 bits a colour; some programs wrote 8.
     bool wide = false;
