@@ -106,7 +106,7 @@ MUTANTS = [
     Mutant("dropped axes are not dropped", "spec.hpp", "g.drops(a) ? 0 : strides[next++]", "strides[next++]", A),
     Mutant("an output may alias an input", "spec.hpp", "if ((overlaps(own, memory_of(in)) || ...))", "if (false)", E),
     Mutant("winners are one off", "linearize.hpp", "op.winner(window).mark);", "op.winner(window).mark + 1);", R),
-    Mutant("256 taps need two bytes", "linearize.hpp", "- (has_none_ ? 0 : 1)", "- (has_none_ ? 0 : 0)", R),
+    Mutant("256 taps need two bytes", "linearize.hpp", "- (has_none ? 0 : 1)", "- (has_none ? 0 : 0)", R),
     Mutant("none is a winner", "linearize.hpp", "const bool won = rest != Winners::none;", "const bool won = true;", R),
     Mutant("a pulled gradient overwrites", "linearize.hpp", "sums[place] = sums[place] + static_cast", "sums[place] = static_cast", L),
     Mutant("PyTorch's padding bound forgets the dilation", "torch_names.hpp",
