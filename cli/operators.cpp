@@ -55,6 +55,14 @@ Pads make_pads(const std::string& text) {
   return out;
 }
 
+// "a, b, c".
+template <class Names>
+std::string joined(const Names& names) {
+  std::string out;
+  for (const std::string_view name : names) out.append(out.empty() ? "" : ", ").append(name);
+  return out;
+}
+
 template <class T>
 T one_of(const std::string& text, const char* argument, std::initializer_list<std::pair<const char*, T>> legal) {
   std::string names;
@@ -101,9 +109,7 @@ Operator make_operator(const OperatorArguments& a, bool global) {
     if (c == '_') c = '-';
   if (name == "avg" || name == "mean") name = "average";
   if (std::find(operator_names.begin(), operator_names.end(), name) == operator_names.end()) {
-    std::string names;
-    for (const std::string_view legal : operator_names) names.append(names.empty() ? "" : ", ").append(legal);
-    throw UsageError("the operator is '" + a.name + "'; legal are " + names);
+    throw UsageError("the operator is '" + a.name + "'; legal are " + joined(operator_names));
   }
   const auto belongs = [&](bool given, const char* option, const std::string& to) {
     const bool extreme = to == "max and min" && (name == "max" || name == "min");
@@ -151,11 +157,10 @@ Operator make_operator(const OperatorArguments& a, bool global) {
 Execution make_execution(const RunArguments& arguments) {
   if (arguments.threads < 0)
     throw UsageError("--threads is " + std::to_string(arguments.threads) + "; at least 0 is legal, 0 for one per core");
-  if (const auto names = targets(); !arguments.target.empty()) {
-    std::string legal;
-    for (const std::string& name : names) legal += (legal.empty() ? "" : ", ") + name;
+  if (!arguments.target.empty()) {
+    const auto names = targets();
     if (std::find(names.begin(), names.end(), arguments.target) == names.end())
-      throw UsageError("--target is '" + arguments.target + "'; this machine has " + legal);
+      throw UsageError("--target is '" + arguments.target + "'; this machine has " + joined(names));
     limit_target(arguments.target);
   }
   return {.threads = arguments.threads};

@@ -100,7 +100,7 @@ class PartInput {
     }
     if (reach * size > memory_ / 2) {
       if (volume(part.in_size) * size <= memory_ / 2) return fetched(g, part, offset);
-      if (!watch_) watch_.emplace(std::vector<const Source*>{&source_}, memory_);
+      if (!watch_) watch_.emplace(source_, memory_);
     }
     const Index from = offset * size;
     if (from > used_from_) source_.release(used_from_, from);  // what lies before is not needed any more

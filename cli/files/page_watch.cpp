@@ -35,8 +35,8 @@ class Resident {
 
 }  // namespace
 
-PageWatch::PageWatch(std::vector<const Source*> sources, Index memory)
-    : sources_(std::move(sources)), memory_(memory), thread_([this] { watch(); }) {}
+PageWatch::PageWatch(const Source& source, Index memory)
+    : source_(source), memory_(memory), thread_([this] { watch(); }) {}
 
 PageWatch::~PageWatch() {
   {
@@ -52,8 +52,7 @@ void PageWatch::watch() {
   std::unique_lock lock(mutex_);
   while (!end_.wait_for(lock, pause, [this] { return ended_; }))
     if (resident.bytes() > memory_ / 2)
-      for (const Source* source : sources_)
-        source->release(0, source->header().elements() * size_of(source->header().type));
+      source_.release(0, source_.header().elements() * size_of(source_.header().type));
 }
 
 }  // namespace cenote::cli

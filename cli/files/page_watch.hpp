@@ -13,7 +13,7 @@ namespace cenote::cli {
 // gets them from the system's cache again: results are the same, and no page is read from a disk twice for it.
 class PageWatch {
  public:
-  PageWatch(std::vector<const Source*> sources, Index memory);
+  PageWatch(const Source& source, Index memory);
   PageWatch(const PageWatch&) = delete;
   PageWatch& operator=(const PageWatch&) = delete;
   ~PageWatch();
@@ -21,7 +21,7 @@ class PageWatch {
  private:
   void watch();
 
-  std::vector<const Source*> sources_;
+  const Source& source_;
   Index memory_;
   std::mutex mutex_;
   std::condition_variable end_;

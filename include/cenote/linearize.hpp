@@ -30,15 +30,13 @@ class Winners {
 
   [[nodiscard]] const Dims& dims() const { return dims_; }
   [[nodiscard]] int bytes_each() const { return bytes_each_; }
-  [[nodiscard]] std::span<const std::uint8_t> bytes() const {
-    return {borrowed_ != nullptr ? borrowed_ : owned_.data(), size()};
-  }
-  [[nodiscard]] std::span<std::uint8_t> bytes() { return {borrowed_ != nullptr ? borrowed_ : owned_.data(), size()}; }
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const { return {data(), size()}; }
+  [[nodiscard]] std::span<std::uint8_t> bytes() { return {data(), size()}; }
   [[nodiscard]] bool has_none() const { return has_none_; }  // some window has no winner
   [[nodiscard]] Index operator[](Index i) const {
     Index winner = 0;
     with_width([&]<class U>(U stored) {
-      std::memcpy(&stored, bytes().data() + i * bytes_each_, sizeof(U));
+      std::memcpy(&stored, data() + i * bytes_each_, sizeof(U));
       winner = has_none_ && stored == static_cast<U>(none) ? none : static_cast<Index>(stored);
     });
     return winner;
@@ -46,7 +44,7 @@ class Winners {
   void set(Index i, Index winner) {
     with_width([&]<class U>(U stored) {
       stored = static_cast<U>(winner);
-      std::memcpy(bytes().data() + i * bytes_each_, &stored, sizeof(U));
+      std::memcpy(data() + i * bytes_each_, &stored, sizeof(U));
     });
   }
 
@@ -60,6 +58,8 @@ class Winners {
     for (Index most = 0xff; bytes < 8 && codes > most; most = (most + 1) * (most + 1) - 1) bytes *= 2;
     return bytes;
   }
+  [[nodiscard]] const std::uint8_t* data() const { return borrowed_ != nullptr ? borrowed_ : owned_.data(); }
+  [[nodiscard]] std::uint8_t* data() { return borrowed_ != nullptr ? borrowed_ : owned_.data(); }
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(volume(dims_) * bytes_each_); }
 
   template <class F>

@@ -234,7 +234,7 @@ struct FinishSum {
             all = hn::Mul(sum, hn::Set(ds, static_cast<float>(number_)));
             if (!mean_) all = hn::Add(all, hn::Zero(ds));
           } else {
-            const auto high = varies_ && by_rows_ ? hn::LoadU(d, numbers_ + lane + vector_lanes<double>) : low;
+            const auto high = By(lane + vector_lanes<double>, cell);
             const auto upper = result(hn::PromoteTo(d, hn::UpperHalf(df, sum)), high);
             all = hn::Combine(ds, upper, result(hn::PromoteTo(d, hn::LowerHalf(df, sum)), low));
           }
@@ -306,7 +306,7 @@ struct FinishSum {
     const hn::Half<D> half;
     const hn::Rebind<double, decltype(half)> dd;
     const auto low = By(lane, cell);
-    const auto high = varies_ && by_rows_ ? hn::LoadU(dd, numbers_ + lane + vector_lanes<double>) : low;
+    const auto high = By(lane + vector_lanes<double>, cell);
     if constexpr (sizeof(T) == 1) {
       const hn::RebindToFloat<D> df;
       const hn::Rebind<float, decltype(half)> hf;

@@ -23,6 +23,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 inline constexpr Index vector_lanes = static_cast<Index>(hn::MaxLanes(hn::ScalableTag<T>()));
 
+// Elements from `p` on to the next one at which an aligned vector begins, or a whole vector of them.
+template <class T>
+Index UntilAligned(const T* p) {
+  constexpr Index n = vector_lanes<T>;
+  return n - static_cast<Index>(reinterpret_cast<std::uintptr_t>(p) / sizeof(T)) % n;
+}
+
 // The masks of a tag; Highway 1.0.3 names them on some targets only.
 template <class D>
 using MaskOf = decltype(hn::MaskFromVec(hn::Zero(D())));

@@ -111,10 +111,9 @@ class Repeat {
     const T* from = static_cast<const T*>(plan_.inputs[0].data) + places.in;
     T* const to = static_cast<T*>(plan_.outputs[0].data) + places.out;
     const Index size = axis_.out;
-    constexpr auto bytes = static_cast<std::uintptr_t>(n) * sizeof(T);
     auto v = hn::Set(d, Scaled(*from));
     hn::StoreU(v, d, to);
-    Index i = n - static_cast<Index>(reinterpret_cast<std::uintptr_t>(to) % bytes / sizeof(T));
+    Index i = UntilAligned(to);
     for (Index plane = 1; plane <= count; ++plane) {
       const Index end = plane * size;
       for (; i + n <= end; i += n) hn::StoreU(v, d, to + i);

@@ -139,10 +139,9 @@ class Scatter {
     constexpr Index n = vector_lanes<T>;
     Index i = 0;
     if (count >= n) {
-      constexpr auto bytes = static_cast<std::uintptr_t>(n) * sizeof(T);
       const auto zero = hn::Zero(d);
       hn::StoreU(zero, d, to);
-      i = n - static_cast<Index>(reinterpret_cast<std::uintptr_t>(to) % bytes / sizeof(T));
+      i = UntilAligned(to);
       for (; i + n <= count; i += n) {
         hn::Store(zero, d, to + i);
         std::atomic_signal_fence(std::memory_order_seq_cst);  // or the compiler writes std::memset here
