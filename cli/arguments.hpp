@@ -73,7 +73,7 @@ struct CheckArguments {
 
 struct BenchArguments {
   RunArguments run;
-  std::string svg;
+  std::string verb = "forward", svg;
   bool json = false, quick = false;
 };
 

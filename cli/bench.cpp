@@ -30,7 +30,7 @@ std::vector<Windows> problems(Index planes) {
 struct Result {
   std::string op, windows;
   double seconds = 0;
-  double bytes = 0;  // that must move: the input once, the output once
+  double bytes = 0;  // that must move: what is read once, what is written once
   double taps = 0;
   double roof = 0;  // taps per second that the machine allows
   [[nodiscard]] double taps_per_second() const { return taps / seconds; }
@@ -46,7 +46,27 @@ double taps_of(const Geometry& g) {
   return taps;
 }
 
-std::vector<Result> measure(const Roof& roof, Index planes, int times, const Execution& exec) {
+enum class Verb { forward, jvp, vjp };
+constexpr std::array<const char*, 3> verb_names{"forward", "jvp", "vjp"};
+
+Verb verb_of(const std::string& name) {
+  const auto found = std::find(verb_names.begin(), verb_names.end(), name);
+  if (found == verb_names.end())
+    throw UsageError("--verb is '" + name + "'; forward, jvp (forward mode) and vjp (gradients) are legal");
+  return static_cast<Verb>(found - verb_names.begin());
+}
+
+const char* name_of(Verb verb) { return verb_names[static_cast<std::size_t>(verb)]; }
+
+// Elements that must move. Averages and sums have derivatives that do not depend on the input.
+double elements_of(Verb verb, const Operator& op, const Geometry& g) {
+  const auto in = static_cast<double>(volume(g.in()));
+  const auto out = static_cast<double>(volume(g.out()));
+  const bool linear = std::holds_alternative<Average>(op) || std::holds_alternative<Sum>(op);
+  return in + out + (verb == Verb::forward || linear ? 0 : in);
+}
+
+std::vector<Result> measure(const Roof& roof, Verb verb, Index planes, int times, const Execution& exec) {
   const std::vector<Operator> operators{Max{}, Min{}, Average{}, Sum{}, SmoothMax{10}, Lp{2}};
   std::vector<Result> out;
   for (const Windows& problem : problems(planes)) {
@@ -54,24 +74,31 @@ std::vector<Result> measure(const Roof& roof, Index planes, int times, const Exe
     Tensor<float> x(g.in());
     for (std::size_t i = 0; i < x.data().size(); ++i) x.data()[i] = static_cast<float>(i * 7919 % 1000) * 0.001F;
     Tensor<float> y(g.out());
+    for (std::size_t i = 0; i < y.data().size(); ++i) y.data()[i] = static_cast<float>(i % 1000) * 0.001F;
+    Tensor<float> z(verb == Verb::forward ? Dims{0} : g.in());  // a tangent of x, or the gradient by it
     for (const Operator& op : operators) {
       Result r;
       r.op = operator_names[op.index()];
       r.windows = problem.name;
-      r.bytes = 4.0 * static_cast<double>(volume(g.in()) + volume(g.out()));
+      r.bytes = 4.0 * elements_of(verb, op, g);
       r.taps = taps_of(g);
       r.roof = std::min(roof.additions_per_second, roof.bytes_per_second * r.taps / r.bytes);
-      r.seconds = std::visit(
-          [&](const auto& o) { return seconds_of([&] { forward<float>(o, g, x.view(), y.view(), exec); }, times); },
-          op);
+      const auto call = [&](const auto& o) {
+        switch (verb) {
+          case Verb::forward: return forward<float>(o, g, x.view(), y.view(), exec);
+          case Verb::jvp: return jvp<float>(o, g, x.view(), z.view(), y.view(), exec);
+          case Verb::vjp: return vjp<float>(o, g, x.view(), y.view(), z.view(), exec);
+        }
+      };
+      r.seconds = std::visit([&](const auto& o) { return seconds_of([&] { call(o); }, times); }, op);
       out.push_back(r);
     }
   }
   return out;
 }
 
-void print_table(const Roof& roof, const std::vector<Result>& results, int threads) {
-  std::printf("%s, %d threads, f32, forward, planes of 224x224\n", target().c_str(), threads);
+void print_table(const Roof& roof, Verb verb, const std::vector<Result>& results, int threads) {
+  std::printf("%s, %d threads, f32, %s, planes of 224x224\n", target().c_str(), threads, name_of(verb));
   std::printf("memory: %.1f GB/s (memcpy, reads and writes)   registers: %.0f G additions/s\n\n",
               roof.bytes_per_second * 1e-9, roof.additions_per_second * 1e-9);
   std::printf("%-14s %-12s %9s %9s %10s %9s\n", "windows", "operator", "ms", "GB/s", "G taps/s", "of roof");
@@ -80,11 +107,11 @@ void print_table(const Roof& roof, const std::vector<Result>& results, int threa
                 r.bytes / r.seconds * 1e-9, r.taps_per_second() * 1e-9, 100 * r.taps_per_second() / r.roof);
 }
 
-void print_json(const Roof& roof, const std::vector<Result>& results, int threads) {
+void print_json(const Roof& roof, Verb verb, const std::vector<Result>& results, int threads) {
   std::printf(
-      "{\"version\": \"%s\", \"target\": \"%s\", \"threads\": %d, \"scalar\": \"f32\", \"verb\": \"forward\",\n"
+      "{\"version\": \"%s\", \"target\": \"%s\", \"threads\": %d, \"scalar\": \"f32\", \"verb\": \"%s\",\n"
       " \"memcpy_bytes_per_second\": %.4g, \"additions_per_second\": %.4g,\n \"results\": [",
-      CENOTE_VERSION, target().c_str(), threads, roof.bytes_per_second, roof.additions_per_second);
+      CENOTE_VERSION, target().c_str(), threads, name_of(verb), roof.bytes_per_second, roof.additions_per_second);
   const char* separator = "\n";
   for (const Result& r : results) {
     std::printf(
@@ -97,7 +124,7 @@ void print_json(const Roof& roof, const std::vector<Result>& results, int thread
 }
 
 // Both axes are logarithmic: taps per byte to the right, taps per second upwards.
-std::string chart(const Roof& roof, const std::vector<Result>& results, int threads) {
+std::string chart(const Roof& roof, Verb verb, const std::vector<Result>& results, int threads) {
   constexpr double width = 860, height = 520, left = 80, right = 190, top = 84, bottom = 60;
   constexpr std::array colours{"#1f77b4", "#17becf", "#2ca02c", "#bcbd22", "#d62728", "#9467bd"};
   double lowest = roof.additions_per_second;
@@ -121,7 +148,8 @@ std::string chart(const Roof& roof, const std::vector<Result>& results, int thre
 
   Svg svg(width, height);
   svg.text(left, 28, "cenote: operators under the roofline of this machine", 17, "start", "#222");
-  svg.text(left, 47, target() + ", " + std::to_string(threads) + " threads, f32, forward", 12, "start", "#666");
+  svg.text(left, 47, target() + ", " + std::to_string(threads) + " threads, f32, " + name_of(verb), 12, "start",
+           "#666");
   const auto label = [](double number) {
     std::array<char, 16> text{};
     std::snprintf(text.data(), text.size(), "%g", number);
@@ -173,19 +201,20 @@ std::string chart(const Roof& roof, const std::vector<Result>& results, int thre
 }  // namespace
 
 int bench(const BenchArguments& a) {
+  const Verb verb = verb_of(a.verb);
   const Execution exec = make_execution(a.run);
   const int threads = exec.threads > 0 ? exec.threads : num_threads();
   std::optional<OutputFile> file;  // a place that cannot be written is said before minutes are spent
   if (!a.svg.empty()) file.emplace(a.svg);
   const Roof roof = measure_roof(threads);
   // More than caches hold; quick numbers come out of caches, and only show that everything works.
-  const std::vector<Result> results = a.quick ? measure(roof, 4, 1, exec) : measure(roof, 512, 5, exec);
+  const std::vector<Result> results = a.quick ? measure(roof, verb, 4, 1, exec) : measure(roof, verb, 512, 5, exec);
   if (a.json)
-    print_json(roof, results, threads);
+    print_json(roof, verb, results, threads);
   else
-    print_table(roof, results, threads);
+    print_table(roof, verb, results, threads);
   if (!file) return 0;
-  const std::string drawn = chart(roof, results, threads);
+  const std::string drawn = chart(roof, verb, results, threads);
   file->write(drawn.data(), drawn.size());
   file->commit();
   return 0;

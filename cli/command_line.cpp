@@ -147,11 +147,12 @@ void add_check(CLI::App& app, CheckArguments& to) {
 }
 
 void add_bench(CLI::App& app, BenchArguments& to) {
+  text(app, "--verb", to.verb, "NAME", "forward, jvp or vjp (default forward)")->group("Results");
   text(app, "--svg", to.svg, "FILE", "draw the roofline into this file as well")->group("Results");
   flag(app, "--json", to.json, "numbers for programs instead of a table")->group("Results");
   add_run(app, to.run);
   flag(app, "--quick", to.quick, "small arrays, once: to see that it works")->group("Running");
-  app.footer("  cenote bench --svg roofline.svg\n  cenote bench --json --threads 1");
+  app.footer("  cenote bench --svg roofline.svg\n  cenote bench --verb vjp --json --threads 1");
 }
 
 void add_tour(CLI::App& app, TourArguments& to) {

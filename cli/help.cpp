@@ -90,6 +90,8 @@ std::vector<std::string> names_of(const CLI::Option& option) {
   return out;
 }
 
+bool takes_file(const CLI::Option& option) { return option.get_type_name() == "FILE"; }
+
 // What may stand where a command expects a word that is no option.
 std::string first_words(const CLI::App& command) {
   for (const CLI::Option* option : options_of(command, true)) {
@@ -145,32 +147,34 @@ std::string bash_script(const CLI::App& app) {
          "complete -F _cenote cenote\n";
 }
 
-// In single quotes, for zsh and fish.
-std::string quoted(const std::string& text, const std::string& special) {
+// The text with `before` in front of each of these characters.
+std::string escaped(const std::string& text, const std::string& special, const std::string& before = "\\") {
   std::string out;
   for (const char c : text) {
-    if (special.find(c) != std::string::npos) out += '\\';
+    if (special.find(c) != std::string::npos) out += before;
     out += c;
   }
-  return "'" + out + "'";
+  return out;
 }
+
+// In single quotes. Those of zsh end at the next one, whatever stands before it.
+std::string zsh_quoted(const std::string& text) { return "'" + escaped(text, "'", "'\\'") + "'"; }
+std::string fish_quoted(const std::string& text) { return "'" + escaped(text, "\\'") + "'"; }
 
 std::string zsh_script(const CLI::App& app) {
   std::string commands;
   std::string cases;
   for (const CLI::App* command : commands_of(app)) {
-    commands += "    " + quoted(command->get_name() + ":" + command->get_description(), "'") + "\n";
+    commands += "    " + zsh_quoted(command->get_name() + ":" + command->get_description()) + "\n";
     cases += "    " + command->get_name() + ")\n      _arguments -s \\\n";
     for (const CLI::Option* option : options_of(*command, false))
       for (const std::string& name : names_of(*option)) {
-        std::string entry = name + "[" + option->get_description() + "]";
+        std::string entry = name + "[" + escaped(option->get_description(), ":[]\\") + "]";
         if (option->get_items_expected_max() > 0) {
           const auto words = words_of(*option);
-          entry += ":" + option->get_type_name() + ":" + (words.empty() ? "_files" : "(" + joined(words) + ")");
+          entry += ":" + option->get_type_name() + ":" + (takes_file(*option) ? "_files" : "(" + joined(words) + " )");
         }
-        std::replace(entry.begin() + static_cast<std::ptrdiff_t>(name.size()) + 1,
-                     entry.begin() + static_cast<std::ptrdiff_t>(entry.find(']')), ':', ' ');
-        cases += "        " + quoted(entry, "'") + " \\\n";
+        cases += "        " + zsh_quoted(entry) + " \\\n";
       }
     const std::string words = first_words(*command);
     if (!words.empty()) cases += "        '1:word:(" + words + ")' \\\n";
@@ -189,7 +193,7 @@ std::string fish_script(const CLI::App& app) {
   for (const CLI::App* command : commands_of(app)) {
     const std::string name = command->get_name();
     out += "complete -c cenote -n __fish_use_subcommand -f -a " + name + " -d " +
-           quoted(command->get_description(), "\\'") + "\n";
+           fish_quoted(command->get_description()) + "\n";
     const std::string when = "complete -c cenote -n '__fish_seen_subcommand_from " + name + "'";
     if (const std::string words = first_words(*command); !words.empty())
       out.append(when).append(" -a '").append(words).append("'\n");
@@ -197,20 +201,16 @@ std::string fish_script(const CLI::App& app) {
       out += when;
       for (const std::string& letter : option->get_snames()) out += " -s " + letter;
       for (const std::string& word : option->get_lnames()) out += " -l " + word;
-      if (option->get_items_expected_max() > 0) out += " -r";
-      if (const auto words = words_of(*option); !words.empty()) out += " -f -a '" + joined(words) + "'";
-      out += " -d " + quoted(option->get_description(), "\\'") + "\n";
+      if (option->get_items_expected_max() > 0) out += takes_file(*option) ? " -r" : " -x";
+      if (const auto words = words_of(*option); !words.empty()) out += " -a '" + joined(words) + "'";
+      out += " -d " + fish_quoted(option->get_description()) + "\n";
     }
   }
   return out;
 }
 
 std::string roff(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\\' || c == '-') out += '\\';
-    out += c;
-  }
+  const std::string out = escaped(text, "\\-");
   return (out.starts_with('.') || out.starts_with('\'') ? "\\&" : "") + out;
 }
 

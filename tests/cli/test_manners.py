@@ -8,6 +8,12 @@ import xml.etree.ElementTree
 
 from support import CENOTE, Scratch, run
 
+COMPLETED = {  # lines, and what the last word of each becomes
+    "cenote ex": "explain",
+    "cenote pool smo": "smooth-max",
+    "cenote pool max --ker": "--kernel",
+    "cenote pool max --ties sp": "split",
+}
 COMMANDS = ["pool", "grad", "explain", "check", "bench", "tour", "completions"]
 
 
@@ -40,19 +46,34 @@ class Manners(Scratch):
                     self.assertIn(name, script, f"{shell}, {command}")
         self.assertIn("'csh'", self.refused(2, "completions", "csh"))
 
-    def test_completions_are_legal_scripts(self):
-        for shell, check in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])):
-            if shutil.which(shell):
-                self.path(shell).write_bytes(self.cenote("completions", shell))
-                subprocess.run([*check, self.path(shell)], check=True)
-
     def test_bash_completes_commands_operators_options_and_words(self):
         self.path("c").write_bytes(self.cenote("completions", "bash"))
-        for words, expected in ((["cenote", "ex"], "explain"), (["cenote", "pool", "smo"], "smooth-max"),
-                                (["cenote", "pool", "max", "--ker"], "--kernel"), (["cenote", "pool", "max", "--ties", "sp"], "split")):
-            line = " ".join(words)
+        for line, expected in COMPLETED.items():
+            words = line.split()
             code = f"source {self.path('c')}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _cenote; echo ${{COMPREPLY[@]}}"
             self.assertEqual(subprocess.run(["bash", "-c", code], capture_output=True, text=True).stdout.strip(), expected)
+
+    def test_fish_completes_the_same(self):
+        self.path("c").write_bytes(self.cenote("completions", "fish"))
+        for line, expected in COMPLETED.items():
+            code = f"source {self.path('c')}; complete -C '{line}'"
+            out = subprocess.run(["fish", "--no-config", "-c", code], capture_output=True, text=True)
+            self.assertEqual((out.stdout.split("\t")[0].strip(), out.stderr), (expected, ""), line)
+
+    def test_zsh_completes_the_same(self):
+        self.path("_cenote").write_bytes(self.cenote("completions", "zsh"))
+        for line, expected in COMPLETED.items():
+            # A shell with a terminal: the line, a tab, and the words that stand there then.
+            self.path("ask").write_text(f"""
+                zmodload zsh/zpty
+                zpty shell zsh -f -i
+                zpty -w shell "PS1=; fpath=({self.path('')} \$fpath); autoload -Uz compinit; compinit -u -D; bindkey '^I' complete-word"
+                zpty -w -n shell $'{line}\t\x01print -r -- "<" \x05 ">"\n'
+                zpty -r -m shell seen '*< cenote*>*' && print -r -- $seen
+            """)
+            out = subprocess.run(["zsh", "-f", self.path("ask")], capture_output=True, text=True, timeout=60)
+            words = re.findall(r"< (cenote.*?) +>", out.stdout)
+            self.assertEqual(words[-1:], [" ".join([*line.split()[:-1], expected])], out.stdout + out.stderr)
 
 
 class Reports(Scratch):
@@ -79,6 +100,15 @@ class Reports(Scratch):
         self.assertTrue(all(r["seconds"] > 0 for r in numbers["results"]))
         xml.etree.ElementTree.parse(self.path("roof.svg"))
         self.assertIn(b"smooth-max", self.cenote("bench", "--quick"))
+
+    def test_bench_measures_derivatives_too(self):
+        for verb in ("jvp", "vjp"):
+            numbers = json.loads(self.cenote("bench", "--json", "--quick", "--verb", verb))
+            self.assertEqual(numbers["verb"], verb)
+            by = {(r["operator"], r["windows"]): r for r in numbers["results"]}
+            # A maximum looks at the input again, an average need not.
+            self.assertGreater(by["max", "2x2"]["bytes"], by["average", "2x2"]["bytes"])
+        self.assertIn("--verb", self.refused(2, "bench", "--verb", "backward"))
 
 
 if __name__ == "__main__":
