@@ -1,7 +1,6 @@
 // Extremes of large windows one cell apart along rows: runs of 4, 16, 64 .. cells, each from four of the length before,
-// and a window from a few runs of which the last two overlap, first along rows and then across them. That some taps are
-// merged twice changes nothing: merges keep the order of taps. Costs a logarithm of the window, and nothing is
-// transposed.
+// and a window from a few runs of which the last two overlap. That some taps are merged twice changes nothing: merges
+// keep the order of taps. Across the rows windows are scanned, whatever their size. Nothing is transposed.
 #if defined(CENOTE_KERNELS_DOUBLES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_KERNELS_DOUBLES_INL_HPP
 #undef CENOTE_KERNELS_DOUBLES_INL_HPP
@@ -72,14 +71,21 @@ class Doubles {
       if (!small_) Along(plane_ + r * pitch_, row_.count, ordered);
     }
     if (small_) Along(plane_ + top * pitch_, (bottom - top) * pitch_, all_ordered);
-    const auto bytes = static_cast<std::size_t>(row_.outputs) * sizeof(Raw);
-    for (Index r = 0; r < top; ++r) std::memcpy(plane_ + r * pitch_, plane_ + top * pitch_, bytes);
-    for (Index r = bottom; r < column_.count; ++r)
-      std::memcpy(plane_ + r * pitch_, plane_ + (bottom - 1) * pitch_, bytes);
-    // Strips stay in the first-level cache.
-    const Index strip = small_ ? row_.outputs : HWY_MAX(2 * n, 32768 / Index{sizeof(Raw)} / column_.count / n * n);
-    for (Index c = 0; c < row_.outputs; c += strip)
-      Across(plane_ + c, HWY_MIN(strip, row_.outputs - c), to + c, y_pitch, all_ordered);
+    if (small_ || column_.kernel <= 4) {
+      const auto bytes = static_cast<std::size_t>(row_.outputs) * sizeof(Raw);
+      for (Index r = 0; r < top; ++r) std::memcpy(plane_ + r * pitch_, plane_ + top * pitch_, bytes);
+      for (Index r = bottom; r < column_.count; ++r)
+        std::memcpy(plane_ + r * pitch_, plane_ + (bottom - 1) * pitch_, bytes);
+      return Across(to, y_pitch, all_ordered);
+    }
+    WithOrder(all_ordered, [&]<bool nan>() {
+      constexpr std::make_integer_sequence<int, 4> four;
+      constexpr std::make_integer_sequence<int, 1> one;
+      Raw* cells = plane_ + top * pitch_;
+      Index c = 0;
+      for (; c + 4 * n <= row_.outputs; c += 4 * n) Scan<nan>(four, cells + c, n, to + c, y_pitch);
+      for (; c < row_.outputs; c += n) Scan<nan>(one, cells + c, HWY_MIN(n, row_.outputs - c), to + c, y_pitch);
+    });
   }
 
   // The windows of `count` cells, in their place. What comes behind the last whole window is no use.
@@ -92,22 +98,71 @@ class Doubles {
     });
   }
 
-  // The windows across `width` columns of all rows, to the result.
-  void Across(Raw* cells, Index width, Raw* to, Index to_pitch, bool ordered) const {
+  // The windows across all rows, to the result: by runs as well, whole planes as one row.
+  void Across(Raw* to, Index to_pitch, bool ordered) const {
     WithOrder(ordered, [&]<bool nan>() {
       const Index kernel = column_.kernel;
       Index run = 1;
-      for (; 4 * run < kernel; run *= 4) {
-        const Index rows = column_.count - 4 * run + 1;
-        for (Index r = 0; r < (small_ ? 1 : rows); ++r)
-          Merge<4, nan>(cells + r * pitch_, small_ ? rows * pitch_ : width, run * pitch_, 3 * run * pitch_);
-      }
+      for (; 4 * run < kernel; run *= 4)
+        Merge<4, nan>(plane_, (column_.count - 4 * run + 1) * pitch_, run * pitch_, 3 * run * pitch_);
       WithTaps(kernel, run, [&]<int taps>() {
         Raw* row = to;
         for (Index o = 0; o < column_.outputs; ++o, row += to_pitch)
-          Put<taps, nan>(cells + o * column_.stride * pitch_, width, run * pitch_, (kernel - run) * pitch_, row);
+          Put<taps, nan>(plane_ + o * column_.stride * pitch_, row_.outputs, run * pitch_, (kernel - run) * pitch_,
+                         row);
       });
     });
+  }
+
+  // The windows across all rows of vectors v.. of columns, of which `own` lanes are wanted if it is one. Rows are cut
+  // into blocks of a window's length: a window is a suffix of one block and a prefix of the next. Suffixes take the
+  // place of their rows. Windows end with the plane.
+  template <bool nan, int... v>
+  HWY_NOINLINE void Scan(std::integer_sequence<int, v...>, Raw* cells, Index own, Raw* to, Index to_pitch) const {
+    const D d;
+    const Index kernel = column_.kernel;
+    const Index pitch = pitch_;
+    const Index rows = column_.end() - column_.begin();
+    Index output = 0;
+    Index first = 0;
+    Index last = 0;
+    const auto find = [&] {
+      const Index start = output * column_.stride - column_.begin();
+      first = HWY_MAX(start, Index{0});
+      last = HWY_MIN(start + kernel, rows) - 1;
+    };
+    find();
+    for (Index begin = 0; output < column_.outputs; begin += kernel) {
+      const Index end = HWY_MIN(begin + kernel, rows);
+      Raw* row = cells + begin * pitch;
+      V prefix[] = {hn::LoadU(d, row + v * n)...};
+      for (Index r = begin; r < end; ++r, row += pitch) {
+        ((prefix[v] = Merged<nan>(prefix[v], hn::LoadU(d, row + v * n))), ...);  // the first row with itself
+        for (; r == last && first <= begin && output < column_.outputs; ++output, to += to_pitch, find()) {
+          const Raw* suffix = cells + first * pitch;
+          if (first == begin)
+            (Put(prefix[v], own, to + v * n), ...);
+          else
+            (Put(Merged<nan>(hn::LoadU(d, suffix + v * n), prefix[v]), own, to + v * n), ...);
+        }
+      }
+      if (output == column_.outputs) return;
+      row -= pitch;
+      V suffix[] = {hn::LoadU(d, row + v * n)...};
+      for (Index r = end - 1; r-- > begin;) {
+        row -= pitch;
+        ((suffix[v] = Merged<nan>(hn::LoadU(d, row + v * n), suffix[v])), ...);
+        (hn::StoreU(suffix[v], d, row + v * n), ...);
+      }
+      for (; end == rows && output < column_.outputs; ++output, to += to_pitch, find())
+        (Put(hn::LoadU(d, cells + first * pitch + v * n), own, to + v * n), ...);
+    }
+  }
+  static HWY_INLINE void Put(V results, Index own, Raw* to) {
+    if (own < n)
+      StoreSome(results, D(), to, own);
+    else
+      hn::StoreU(results, D(), to);
   }
 
   // Whether there is no NaN to look for in a row or plane, for the order of numbers is cheaper to tell without. Only
@@ -131,19 +186,22 @@ class Doubles {
     }
   }
 
+  template <bool nan>
+  static HWY_INLINE V Merged(V earlier, V later) {
+    if constexpr (!nan) return S::is_largest ? hn::Max(later, earlier) : hn::Min(later, earlier);
+    V acc[1] = {earlier};
+    const V next[1] = {later};
+    S::Merge(acc, next);
+    return acc[0];
+  }
   // Cells `shift` apart, the last one `rest` behind the first.
   template <int taps, bool nan>
   static HWY_INLINE V Merged(const Raw* cell, Index shift, Index rest) {
-    V acc[1] = {hn::LoadU(D(), cell)};
+    V acc = hn::LoadU(D(), cell);
     HWY_UNROLL(16)
-    for (int tap = 1; tap < taps; ++tap) {
-      const V later[1] = {hn::LoadU(D(), cell + (tap + 1 < taps ? tap * shift : rest))};
-      if constexpr (nan)
-        S::Merge(acc, later);
-      else
-        acc[0] = S::is_largest ? hn::Max(later[0], acc[0]) : hn::Min(later[0], acc[0]);
-    }
-    return acc[0];
+    for (int tap = 1; tap < taps; ++tap)
+      acc = Merged<nan>(acc, hn::LoadU(D(), cell + (tap + 1 < taps ? tap * shift : rest)));
+    return acc;
   }
   // In place.
   template <int taps, bool nan>

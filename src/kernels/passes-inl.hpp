@@ -117,34 +117,79 @@ HWY_NOINLINE void DirectPass(const PassShape& shape, const typename Source<S, fi
   border(run_end, shape.end);
 }
 
-// The van Herk/Gil-Werman scan of `columns` vectors. Positions are cut into blocks of axis.block taps, counted from the
-// start of the axis; a window is the suffix of one block merged with the prefix of the next. Nothing is subtracted, so
-// NaN, infinities and large values stay inside their windows (A5). `scratch` holds two blocks of suffixes.
-template <class S, bool first, int columns>
-HWY_INLINE void ScanColumns(const PassShape& shape, Index column, const typename Source<S, first>::Element* in,
-                            typename S::Lane* out, typename S::Lane* scratch) {
+// What a scan does with one vector of a line.
+template <class S, bool first>
+struct ScanStep {
   using From = Source<S, first>;
+  using Element = typename From::Element;
+  using V = typename S::V;
+  static constexpr Index line = S::parts * vector_lanes<typename S::Lane>;  // of the scratch
+  // The line that a tap is loaded from.
+  struct Tap {
+    const Element* line;
+    Index part, number;
+    double weight;
+  };
+  static HWY_INLINE void Load(V (&s)[S::parts], const Tap& tap, Index offset) {
+    From::Load(s, tap.line + offset, tap.part, tap.number, tap.weight);
+  }
+  static HWY_INLINE void Save(const V (&s)[S::parts], typename S::Lane* to) {
+    S::Store(s, to, vector_lanes<typename S::Lane>);
+  }
+  static HWY_INLINE void Later(V (&prefix)[S::parts], const Tap& tap, Index offset) {
+    V later[S::parts];
+    Load(later, tap, offset);
+    S::Merge(prefix, later);
+  }
+  static HWY_INLINE void Earlier(V (&suffix)[S::parts], const Tap& tap, Index offset, typename S::Lane* to) {
+    V earlier[S::parts];
+    Load(earlier, tap, offset);
+    S::MergeBefore(earlier, suffix);
+    Save(suffix, to);
+  }
+  // A window is a prefix (`suffix` is null), a suffix, or one merged with the other.
+  static HWY_INLINE void Put(const V (&prefix)[S::parts], bool merges, const typename S::Lane* suffix, Index shift,
+                             typename S::Lane* to, Index pitch) {
+    V result[S::parts];
+    if (suffix == nullptr) {
+      HWY_UNROLL(16)
+      for (int part = 0; part < S::parts; ++part) result[part] = prefix[part];
+    } else {
+      S::Load(result, suffix, vector_lanes<typename S::Lane>, 0, 1);
+      if (merges) S::Merge(result, prefix);
+    }
+    S::Shift(result, shift);
+    S::Store(result, to, pitch);
+  }
+};
+
+// The van Herk/Gil-Werman scan of vectors c.. from `column` on. Positions are cut into blocks of axis.block taps,
+// counted from the start of the axis; a window is the suffix of one block merged with the prefix of the next. Nothing
+// is subtracted, so NaN, infinities and large values stay inside their windows (A5). `scratch` holds two blocks of
+// suffixes.
+template <class S, bool first, int... c>
+HWY_INLINE void ScanColumns(std::integer_sequence<int, c...>, const PassShape& shape, Index column,
+                            const typename Source<S, first>::Element* in, typename S::Lane* out,
+                            typename S::Lane* scratch) {
+  using Step = ScanStep<S, first>;
   using V = typename S::V;
   const PooledAxis& axis = *shape.axis;
   constexpr Index step = vector_lanes<typename S::Lane>;
-  constexpr Index line = columns * S::parts * step;  // of the scratch
+  constexpr int columns = sizeof...(c);
+  constexpr Index line = columns * Step::line;
   const Index per_cell = shape.lanes / step;
-  Index from_offset[columns];
-  Index to_offset[columns];
-  HWY_UNROLL(16)
-  for (int c = 0; c < columns; ++c) {
-    const Index cell = (column + c) / per_cell;
-    const Index lane = (column + c) % per_cell * step;
-    from_offset[c] = cell * From::parts * shape.lanes + lane;
-    to_offset[c] = cell * S::parts * shape.lanes + lane;
-  }
+  const auto offset = [&](int number, int parts) {
+    return (column + number) / per_cell * parts * shape.lanes + (column + number) % per_cell * step;
+  };
+  const Index from_offset[] = {offset(c, Source<S, first>::parts)...};
+  const Index to_offset[] = {offset(c, S::parts)...};
   const Index pitch = axis.step * shape.in_pitch;
   for (Index phase = 0; phase < axis.step; ++phase) {  // positions that a step apart see each other
     const auto* base = in + (phase - shape.origin) * shape.in_pitch;
     const auto index_of = [&](Index at) { return axis.step == 1 ? at : (at - phase) / axis.step; };
-    const auto load = [&](V(&s)[S::parts], int c, Index q) HWY_ATTR {
-      From::Load(s, base + q * pitch + from_offset[c], shape.in_part, q * shape.multiplier,
-                 S::weighted ? axis.weights[q * axis.step + phase] : 1.0);
+    const auto tap = [&](Index q) -> typename Step::Tap {
+      return {base + q * pitch, shape.in_part, q * shape.multiplier,
+              S::weighted ? axis.weights[q * axis.step + phase] : 1.0};
     };
     const auto mine = [&](const Taps& window) {
       return window.count > 0 && (axis.step == 1 || window.start % axis.step == phase);
@@ -172,53 +217,28 @@ HWY_INLINE void ScanColumns(const PassShape& shape, Index column, const typename
       const Index begin = HWY_MAX(start, low);
       const Index end = HWY_MIN(stop, high);
       if (end == stop) {
-        V acc[columns][S::parts];
+        V suffix[columns][S::parts];
         auto* to = current + (end - 1 - start) * line;
-        HWY_UNROLL(16)
-        for (int c = 0; c < columns; ++c) {
-          load(acc[c], c, end - 1);
-          S::Store(acc[c], to + c * S::parts * step, step);
-        }
+        (Step::Load(suffix[c], tap(end - 1), from_offset[c]), ...);
+        (Step::Save(suffix[c], to + c * Step::line), ...);
         for (Index q = end - 1; q-- > begin;) {
           to -= line;
-          HWY_UNROLL(16)
-          for (int c = 0; c < columns; ++c) {
-            V earlier[S::parts];
-            load(earlier, c, q);
-            S::MergeBefore(earlier, acc[c]);
-            S::Store(acc[c], to + c * S::parts * step, step);
-          }
+          (Step::Earlier(suffix[c], tap(q), from_offset[c], to + c * Step::line), ...);
         }
       }
       V prefix[columns][S::parts];
-      HWY_UNROLL(16)
-      for (int c = 0; c < columns; ++c) load(prefix[c], c, begin);
+      (Step::Load(prefix[c], tap(begin), from_offset[c]), ...);
       for (Index q = begin; q < end; ++q) {
-        if (q > begin) {
-          HWY_UNROLL(16)
-          for (int c = 0; c < columns; ++c) {
-            V later[S::parts];
-            load(later, c, q);
-            S::Merge(prefix[c], later);
-          }
-        }
+        if (q > begin) (Step::Later(prefix[c], tap(q), from_offset[c]), ...);
         while (q == last) {
           auto* to = out + (next - shape.begin) * shape.out_pitch;
           const Index shift = (axis.taps[next].first - from) * shape.multiplier;
-          const auto* suffix =
-              from >= start ? current + (from - start) * line : previous + (from - start + axis.block) * line;
-          HWY_UNROLL(16)
-          for (int c = 0; c < columns; ++c) {
-            V result[S::parts];
-            if (from == start) {
-              for (int part = 0; part < S::parts; ++part) result[part] = prefix[c][part];
-            } else {
-              S::Load(result, suffix + c * S::parts * step, step, 0, 1);
-              if (from < start) S::Merge(result, prefix[c]);  // otherwise it ends with its block
-            }
-            S::Shift(result, shift);
-            S::Store(result, to + to_offset[c], shape.lanes);
-          }
+          const bool merges = from < start;  // otherwise it begins with its block, or ends with it
+          const auto* suffix = merges ? previous + (from - start + axis.block) * line : current + (from - start) * line;
+          if (from == start)
+            (Step::Put(prefix[c], false, nullptr, shift, to + to_offset[c], shape.lanes), ...);
+          else
+            (Step::Put(prefix[c], merges, suffix + c * Step::line, shift, to + to_offset[c], shape.lanes), ...);
           ++next;
           advance();
         }
@@ -240,8 +260,10 @@ HWY_NOINLINE void ScanPass(const PassShape& shape, const typename Source<S, firs
     if (shape.axis->taps[o].count == 0) ClearLine<S>(shape, out + (o - shape.begin) * shape.out_pitch);
   const Index columns = shape.inner * shape.lanes / vector_lanes<typename S::Lane>;
   Index column = 0;
-  for (; column + 4 <= columns; column += 4) ScanColumns<S, first, 4>(shape, column, in, out, scratch);
-  for (; column < columns; ++column) ScanColumns<S, first, 1>(shape, column, in, out, scratch);
+  constexpr std::make_integer_sequence<int, 4> four;
+  constexpr std::make_integer_sequence<int, 1> one;
+  for (; column + 4 <= columns; column += 4) ScanColumns<S, first>(four, shape, column, in, out, scratch);
+  for (; column < columns; ++column) ScanColumns<S, first>(one, shape, column, in, out, scratch);
 }
 
 // Reduces one axis of one array of lines.

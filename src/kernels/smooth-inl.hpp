@@ -289,18 +289,18 @@ struct Finish<PowerSumState<T, pairs, tangent>> {
   using S = PowerSumState<T, pairs, tangent>;
   using Raw = typename S::Raw;
   static constexpr bool winners = false;
-  static Index Numbers(Index) { return 0; }
+  static Index Numbers(Index columns) { return columns + vector_lanes<double>; }
   static ResultPlace<Raw> Output(int i, const RowShape& row, const double*, const Raw* out) {
     return {out + i * row.cells * row.width, row.width};
   }
 
-  template <class... Unused>
-  void Row(const RowShape& row, const double* states, Raw* out, Unused...) {
+  // `numbers` is scratch that is kept between the rows of a task.
+  void Row(const RowShape& row, const double* states, Raw* out, double* numbers) {
     switch (KindOf(row.plan->formula)) {
-      case Kind::smooth: return RowAs<Kind::smooth>(row, states, out);
-      case Kind::powers: return RowAs<Kind::powers>(row, states, out);
-      case Kind::magnitudes: return RowAs<Kind::magnitudes>(row, states, out);
-      case Kind::squares: return RowAs<Kind::squares>(row, states, out);
+      case Kind::smooth: CountExtras(row, numbers); return RowAs<Kind::smooth>(row, states, out, numbers);
+      case Kind::powers: return RowAs<Kind::powers>(row, states, out, numbers);
+      case Kind::magnitudes: return RowAs<Kind::magnitudes>(row, states, out, numbers);
+      case Kind::squares: return RowAs<Kind::squares>(row, states, out, numbers);
     }
   }
 
@@ -313,8 +313,18 @@ struct Finish<PowerSumState<T, pairs, tangent>> {
     return real == 1 && zeros == 0 ? no_number : static_cast<double>(zeros);
   }
 
+  // Rows with as many taps along the other axes have the same.
+  void CountExtras(const RowShape& row, double* numbers) {
+    if (row.outer_real == real_ && row.outer_padded == padded_) return;
+    real_ = row.outer_real;
+    padded_ = row.outer_padded;
+    for (Index c = 0; c < row.columns; ++c) numbers[c] = Extra(row, c);
+    std::fill_n(numbers + row.columns, vector_lanes<double>, 0.0);
+  }
+  Index real_ = -1, padded_ = -1;
+
   template <Kind kind>
-  static HWY_NOINLINE void RowAs(const RowShape& row, const double* states, Raw* out) {
+  static HWY_NOINLINE void RowAs(const RowShape& row, const double* states, Raw* out, const double* numbers) {
     const DD d;
     constexpr Index step = vector_lanes<double>;
     const plan::Formula& formula = row.plan->formula;
@@ -326,30 +336,18 @@ struct Finish<PowerSumState<T, pairs, tangent>> {
       const double* p = states + cell * S::parts * row.width;
       Raw* to = out + cell * row.width;
       VD extra = hn::Zero(d);
-      bool extras = false;
-      if (kind == Kind::smooth && !row.plan->rows) {
-        const double number = Extra(row, cell);
-        extra = hn::Set(d, number);
-        extras = number != 0;
-      }
+      if (kind == Kind::smooth && !row.plan->rows) extra = hn::Set(d, numbers[cell]);
       for (Index l = 0; l < lanes; l += step) {
-        if (kind == Kind::smooth && row.plan->rows) {
-          HWY_ALIGN double numbers[step] = {};
-          extras = false;
-          for (Index i = 0; i < HWY_MIN(step, lanes - l); ++i) {
-            numbers[i] = Extra(row, l + i);
-            extras = extras || numbers[i] != 0;
-          }
-          extra = hn::Load(d, numbers);
-        }
+        if (kind == Kind::smooth && row.plan->rows) extra = hn::LoadU(d, numbers + l);
+        const bool extras = kind == Kind::smooth && !hn::AllTrue(d, hn::Eq(extra, hn::Zero(d)));
         WindowSum<S> sum;
         sum.Load(p + l, row.width);
-        if (kind == Kind::smooth && extras) sum.AddZeros(extra);
+        if (extras) sum.AddZeros(extra);
         const MD real = hn::FirstN(d, static_cast<std::size_t>(HWY_MIN(step, lanes - l)));
         VD y = hn::Zero(d);
         if (kind != Kind::smooth || value || !tangent) {
           y = sum.template Value<kind>(parameter);
-          if (kind == Kind::smooth && extras) y = hn::IfThenElse(hn::IsNaN(extra), extra, y);
+          if (extras) y = hn::IfThenElse(hn::IsNaN(extra), extra, y);
           if (value || !tangent) {
             odd = hn::Or(odd, hn::And(real, hn::IsNaN(y)));
             StoreRounded<T>(y, to + l);

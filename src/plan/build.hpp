@@ -538,12 +538,23 @@ class Builder {
     return loaded + rows * columns * width * request_.state;
   }
 
+  // Rows are transposed, several vectors at a time: blocks of fewer would leave lanes idle. Short rows are not worth
+  // it.
+  [[nodiscard]] bool needs_rows(int a, Index outputs) const {
+    const int last = plan_.rank - 1;
+    if (!transposes_ || a == last) return false;
+    Index rows = reach(plan_.axes[at(a)], outputs);
+    for (int b = 0; b < last; ++b)
+      if (b != a) rows *= reach(plan_.axes[at(b)], plan_.axes[at(b)].outputs_per_block);
+    return rows < 64 && reach(plan_.axes[at(last)], plan_.axes[at(last)].outputs_per_block) > 128;
+  }
+
   // Halves the outputs per block along one axis, if a block is still `least` times what neighbours share.
   bool split(Index least) {
     for (int a = 0; a < plan_.rank; ++a) {
       PooledAxis& axis = plan_.axes[at(a)];
       const Index half = (axis.outputs_per_block + 1) / 2;
-      if (half == axis.outputs_per_block) continue;
+      if (half == axis.outputs_per_block || needs_rows(a, half)) continue;
       const Index shared = std::max(Index{0}, (axis.kernel - 1) * axis.step + 1 - axis.stride);
       if (shared * least > half * axis.stride) continue;
       axis.outputs_per_block = half;
@@ -572,6 +583,7 @@ class Builder {
     if (plan_.streams) {
       stream_blocks(cells);
     } else {
+      transposes_ = plan_.rows;
       while (tile() > tile_budget && split(3)) {}
       while (tile() > 16 * tile_budget && split(0)) {}
     }
@@ -595,7 +607,8 @@ class Builder {
   const Request& request_;
   Tables& tables_;
   Plan& plan_;
-  bool folded_ = false;  // the pooled axis is split into blocks and their cells
+  bool folded_ = false;      // the pooled axis is split into blocks and their cells
+  bool transposes_ = false;  // rows, to have vectors of them
 };
 
 // An array of elements of `bytes` each that kernels could not read in vectors, and large enough to be copied first.

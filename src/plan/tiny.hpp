@@ -43,14 +43,36 @@ struct TinyWindow {
 };
 
 template <bool largest, class T>
+T tiny_better(T best, T later) {
+  return (largest ? later > best : later < best) ? later : best;
+}
+
+// NaN is looked for on the side, so that the rest is an instruction a tap.
+template <bool largest, class T>
 T tiny_extreme(const T* p, const TinyWindow& w) {
-  T best = p[0];
-  for (Index r = 0; r < w.rows; ++r, p += w.row)
-    for (Index c = 0; c < w.columns; ++c) {
-      const T later = p[c * w.column];
-      const bool takes = largest ? later > best : later < best;
-      if (takes || later != later) best = later;
-    }
+  bool odd = false;
+  const auto tap = [&](const T* q) {
+    odd |= *q != *q;
+    return *q;
+  };
+  const auto two = [&](const T* q) { return tiny_better<largest>(tap(q), tap(q + w.column)); };
+  const auto row = [&](const T* q) {
+    if (w.columns == 1) return tap(q);
+    T best = two(q);
+    if (w.columns == 3) return tiny_better<largest>(best, tap(q + 2 * w.column));
+    for (Index c = 2; c < w.columns; ++c) best = tiny_better<largest>(best, tap(q + c * w.column));
+    return best;
+  };
+  T best{};
+  if (w.rows == 2 && w.columns == 2) {
+    best = tiny_better<largest>(two(p), two(p + w.row));
+  } else {
+    best = row(p);
+    for (Index r = 1; r < w.rows; ++r) best = tiny_better<largest>(best, row(p + r * w.row));
+  }
+  for (Index r = 0; odd && r < w.rows; ++r)  // the last NaN it is
+    for (Index c = 0; c < w.columns; ++c)
+      if (const T& cell = p[r * w.row + c * w.column]; cell != cell) best = cell;
   return best;
 }
 

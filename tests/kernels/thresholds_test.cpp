@@ -222,9 +222,28 @@ TEST(Thresholds, LargeWindowsOneCellApart) {
         sweep(try_resolve({20, 20, 18}, Sliding{.kernel = {3, k}, .stride = 1, .padding = {1, k / 2}}), type, Max{},
               forward_verb);
       }
+  // Planes that the first-level cache does not hold, of whole and of broken vectors.
+  for (const Index k : {5, 9, 24, 60, 100})
+    for (const Index low : {Index{0}, k / 2, k - 1})
+      for (const Index s : {1, 3, 30}) {
+        const Sliding window{.kernel = {k, 5}, .stride = {s, 1}, .padding = {{low, 2}}};
+        sweep(try_resolve({1, 61, 90}, window), Type::f32, Max{}, forward_verb, Values::nans);
+        sweep(try_resolve({1, 110, 64}, window), Type::f64, Min{}, forward_verb);
+        sweep(try_resolve({1, 64, 300}, window), Type::u8, Max{}, forward_verb);
+      }
   sweep(try_resolve({1, 300, 900}, Sliding{.kernel = {5, 5}, .stride = 1, .padding = 2}), Type::f32, Max{},
         forward_verb, Values::nans);
   sweep(try_resolve({1, 2000, 300}, Sliding{.kernel = {4, 4}, .stride = 1}), Type::f64, Max{}, forward_verb);
+}
+
+// Blocks of them are cut along the rows before they run out of rows.
+TEST(Thresholds, LongRows) {
+  Sweep sweep;
+  for (const Index k : {2, 5, 20})
+    for (const Index h : {1, 7, 40, 130})
+      for (const Operator& op : std::vector<Operator>{Average{}, SmoothMax{1.5}, Lp{3}})
+        sweep(try_resolve({1, h, 9000}, Sliding{.kernel = {std::min(h, k), k}}), Type::f32, op,
+              forward_verb | jvp_verb);
 }
 
 // One window holds everything.
