@@ -312,12 +312,15 @@ class Reduction {
   // The columns of the last axis in vectors, rows of cells as lines.
   void Rows() {
     const Index columns = outputs(last_);
-    Index width = (columns + vector_lanes<Raw> - 1) / vector_lanes<Raw> * vector_lanes<Raw>;
+    const auto in_vectors = [](Index count) {
+      return (count + vector_lanes<Raw> - 1) / vector_lanes<Raw> * vector_lanes<Raw>;
+    };
+    Index width = in_vectors(columns);
     if (width * Index{sizeof(Lane)} % 512 == 0) width += vector_lanes<Raw>;  // rows must not meet in the cache's sets
     const Index rows = RowCount();
     const Index row_lanes = S::parts * width;
-    const Index vectors = (rows + vector_lanes<Raw> - 1) / vector_lanes<Raw>;
-    const Index batch = HWY_MIN(Index{4}, vectors) * vector_lanes<Raw>;
+    // As many side by side as a scan takes at once.
+    const Index batch = HWY_MIN(HWY_MAX(vector_lanes<Raw>, 4 * vector_lanes<Lane>), in_vectors(rows));
     const Index cells = positions(last_);
     plan::Scratch scratch;
     auto padded = scratch.Ask<Raw>(batch * S::inputs * cells);

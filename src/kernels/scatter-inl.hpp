@@ -51,9 +51,12 @@ class Scatter {
     reach_ = (plan.axes[0].source.kernel - 1) * plan.axes[0].source.dilation;
     tabled_ = TabledNumbers(plan, outputs * (task.stop - task.first));
     seen_ = whole_ ? plan::Span{0, plan.axes[0].source.out} : plan::positions_of(plan.axes[0], task.begin, task.end);
+    runs_ = inner_.kind == Axis::Kind::sliding && inner_.stride == 1 && inner_.dilation == 1 &&
+            inner_.kernel >= least_run && plan.inputs[0].pooled[last_] == 1 && plan.winner.pooled[last_] == 1;
+    flat_ = IsFlat(outputs);
     const auto sums = scratch_.Ask<G>(direct ? 0 : cells_ * width);
     const auto table = scratch_.Ask<Index>(2 * tabled_);
-    row_ = last_ == 0 ? seen_ : plan::Span{0, inner_.out};
+    row_ = last_ == 0 ? seen_ : plan::Span{0, flat_ ? outputs : inner_.out};
     const auto starts = scratch_.Ask<Index>(row_.size());
     const auto wide = scratch_.Ask<G>(direct ? 0 : row_.size());
     scratch_.Take();
@@ -61,7 +64,16 @@ class Scatter {
     places_ = scratch_.At(table);
     starts_ = scratch_.At(starts) - row_.begin;
     wide_ = scratch_.At(wide) - row_.begin;
-    for (Index o = row_.begin; o < row_.end; ++o) starts_[o] = inner_.position(o, 0) * strides_[last_];
+    if (flat_) {
+      std::array<Index, max_rank> at{};
+      for (Index o = 0; o < outputs; ++o) {
+        starts_[o] = 0;
+        for (std::size_t a = 0; a <= last_; ++a) starts_[o] += plan.axes[a].source.position(at[a], 0) * strides_[a];
+        Next(at, last_ + 1, [&](std::size_t a) { return plan.axes[a].source.out; });
+      }
+    } else {
+      for (Index o = row_.begin; o < row_.end; ++o) starts_[o] = inner_.position(o, 0) * strides_[last_];
+    }
     std::array<Index, max_rank> tap{};
     for (Index number = 0; number < tabled_; ++number) {
       Index place = 0;
@@ -70,8 +82,6 @@ class Scatter {
       places_[tabled_ + number] = tap[0] * plan.axes[0].source.dilation;
       Next(tap, last_ + 1, [&](std::size_t a) { return plan.axes[a].source.kernel; });
     }
-    runs_ = inner_.kind == Axis::Kind::sliding && inner_.stride == 1 && inner_.dilation == 1 &&
-            inner_.kernel >= least_run && plan.inputs[0].pooled[last_] == 1 && plan.winner.pooled[last_] == 1;
   }
 
   void Run() {
@@ -212,8 +222,25 @@ class Scatter {
     gx_ += lanes * gx_step;
   }
 
+  // Small planes are one long row: everything of theirs lies side by side, and there are several to a table of starts.
+  [[nodiscard]] bool IsFlat(Index outputs) const {
+    if (!whole_ || side_by_side_ || runs_ || tabled_ == 0 || none_ >= 0) return false;
+    if (last_ == 0 || outputs > 4096 || task_.stop - task_.first < 4) return false;
+    Index cells = 1;
+    for (std::size_t a = last_ + 1; a-- > 0;) {
+      if (plan_.inputs[0].pooled[a] != cells || plan_.winner.pooled[a] != cells) return false;
+      cells *= plan_.axes[a].source.out;
+    }
+    return true;
+  }
+
   void Add() {
     G* const sums = Sums();
+    if (flat_) {
+      AddPlainRow(sums, starts_, places_, Widened(gy_), won_, row_.begin, row_.end);
+      if constexpr (!direct) Finish(1);
+      return;
+    }
     EachRow(last_, [&](Index base, Index row, const T* gy, const U* won) {
       if (runs_)
         AddRuns(sums + base, row, gy, won);
@@ -330,7 +357,7 @@ class Scatter {
   const PullTask& task_;
   std::size_t last_;
   const Axis& inner_;
-  bool side_by_side_ = false, whole_ = false, single_ = false, runs_ = false;
+  bool side_by_side_ = false, whole_ = false, single_ = false, runs_ = false, flat_ = false;
   Index cells_ = 0, tabled_ = 0;
   Index none_ = -1;             // the number that stands for no winner
   Index reach_ = 0;             // of a window along the first axis
