@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import jax
 
 from .._tags import ADAPTIVE, AVERAGE, LP, MAX, MIN, SMOOTH_MAX, SUM
-from ._calls import derivatives_of, pool, pool_with_indices
+from ._calls import derivatives_of, pool, selected
 
 if TYPE_CHECKING:
     from .._types import Ints
@@ -49,9 +49,7 @@ def adaptive_max_pool(
     >>> cenote.jax.adaptive_max_pool(jnp.array([1.0, 5, 2, 0, 3]), (2,))
     Array([5., 3.], dtype=float32)
     """
-    if return_indices:
-        return pool_with_indices((MAX, ties), (ADAPTIVE, output_size, axes), x, "adaptive_max_pool")
-    return pool((MAX, ties), (ADAPTIVE, output_size, axes), x, "adaptive_max_pool")
+    return selected((MAX, ties), (ADAPTIVE, output_size, axes), x, "adaptive_max_pool", return_indices)
 
 
 @overload
@@ -90,9 +88,7 @@ def adaptive_min_pool(
     >>> cenote.jax.adaptive_min_pool(jnp.array([1.0, 5, 2, 0, 3]), (2,))
     Array([1., 0.], dtype=float32)
     """
-    if return_indices:
-        return pool_with_indices((MIN, ties), (ADAPTIVE, output_size, axes), x, "adaptive_min_pool")
-    return pool((MIN, ties), (ADAPTIVE, output_size, axes), x, "adaptive_min_pool")
+    return selected((MIN, ties), (ADAPTIVE, output_size, axes), x, "adaptive_min_pool", return_indices)
 
 
 def adaptive_avg_pool(

@@ -63,6 +63,13 @@ def pool_with_indices(op: object, geometry: object, x: object, caller: str) -> t
     return y, flat_indices(winners, op, windows, x.shape, caller)
 
 
+def selected(
+    op: object, geometry: object, x: object, caller: str, return_indices: bool
+) -> Union[jax.Array, tuple[jax.Array, jax.Array]]:
+    """The value, or the value and the winners."""
+    return pool_with_indices(op, geometry, x, caller) if return_indices else pool(op, geometry, x, caller)
+
+
 def flat_indices(winners: Any, op: Operator, windows: Any, shape: tuple[Any, ...], caller: str) -> jax.Array:
     """Winners as PyTorch numbers them."""
     dtype = jax.dtypes.canonicalize_dtype(np.int64)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import jax
 
 from .._tags import AVERAGE, LP, MAX, MIN, SLIDING, SMOOTH_MAX, SUM
-from ._calls import derivatives_of, pool, pool_with_indices
+from ._calls import derivatives_of, pool, selected
 
 if TYPE_CHECKING:
     from .._types import Ints, Padding
@@ -66,9 +66,7 @@ def max_pool(
     Array([[ 1,  6],
            [ 9, 15]], dtype=int32)
     """
-    if return_indices:
-        return pool_with_indices((MAX, ties), (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes), x, "max_pool")
-    return pool((MAX, ties), (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes), x, "max_pool")
+    return selected((MAX, ties), (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes), x, "max_pool", return_indices)
 
 
 @overload
@@ -119,9 +117,7 @@ def min_pool(
     >>> cenote.jax.min_pool(jnp.array([1.0, 5, 2, 0]), (2,))
     Array([1., 0.], dtype=float32)
     """
-    if return_indices:
-        return pool_with_indices((MIN, ties), (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes), x, "min_pool")
-    return pool((MIN, ties), (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes), x, "min_pool")
+    return selected((MIN, ties), (SLIDING, kernel, stride, padding, dilation, ceil_mode, axes), x, "min_pool", return_indices)
 
 
 def avg_pool(

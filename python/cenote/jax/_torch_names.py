@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Union
 import jax
 
 from .._tags import AVERAGE, MAX, TORCH_ADAPTIVE, TORCH_LP, TORCH_SLIDING
-from ._calls import pool, pool_with_indices
+from ._calls import pool, selected
 
 if TYPE_CHECKING:
     from .._types import Ints
@@ -37,9 +37,7 @@ def max_pool1d(
     (1, 1, 4)
     """
     windows = (TORCH_SLIDING, 1, kernel_size, stride, padding, dilation, ceil_mode)
-    if return_indices:
-        return pool_with_indices((MAX, "first"), windows, input, "max_pool1d")
-    return pool((MAX, "first"), windows, input, "max_pool1d")
+    return selected((MAX, "first"), windows, input, "max_pool1d", return_indices)
 
 
 def avg_pool1d(
@@ -88,9 +86,7 @@ def adaptive_max_pool1d(input: jax.Array, output_size: OutputSize, return_indice
     Array([[[7.]]], dtype=float32)
     """
     windows = (TORCH_ADAPTIVE, 1, output_size)
-    if return_indices:
-        return pool_with_indices((MAX, "first"), windows, input, "adaptive_max_pool1d")
-    return pool((MAX, "first"), windows, input, "adaptive_max_pool1d")
+    return selected((MAX, "first"), windows, input, "adaptive_max_pool1d", return_indices)
 
 
 def adaptive_avg_pool1d(input: jax.Array, output_size: OutputSize) -> jax.Array:
@@ -121,9 +117,7 @@ def max_pool2d(
     (1, 1, 2, 2)
     """
     windows = (TORCH_SLIDING, 2, kernel_size, stride, padding, dilation, ceil_mode)
-    if return_indices:
-        return pool_with_indices((MAX, "first"), windows, input, "max_pool2d")
-    return pool((MAX, "first"), windows, input, "max_pool2d")
+    return selected((MAX, "first"), windows, input, "max_pool2d", return_indices)
 
 
 def avg_pool2d(
@@ -175,9 +169,7 @@ def adaptive_max_pool2d(input: jax.Array, output_size: OutputSize, return_indice
     Array([[[[15.]]]], dtype=float32)
     """
     windows = (TORCH_ADAPTIVE, 2, output_size)
-    if return_indices:
-        return pool_with_indices((MAX, "first"), windows, input, "adaptive_max_pool2d")
-    return pool((MAX, "first"), windows, input, "adaptive_max_pool2d")
+    return selected((MAX, "first"), windows, input, "adaptive_max_pool2d", return_indices)
 
 
 def adaptive_avg_pool2d(input: jax.Array, output_size: OutputSize) -> jax.Array:
@@ -208,9 +200,7 @@ def max_pool3d(
     (1, 1, 1, 1, 1)
     """
     windows = (TORCH_SLIDING, 3, kernel_size, stride, padding, dilation, ceil_mode)
-    if return_indices:
-        return pool_with_indices((MAX, "first"), windows, input, "max_pool3d")
-    return pool((MAX, "first"), windows, input, "max_pool3d")
+    return selected((MAX, "first"), windows, input, "max_pool3d", return_indices)
 
 
 def avg_pool3d(
@@ -260,9 +250,7 @@ def adaptive_max_pool3d(input: jax.Array, output_size: OutputSize, return_indice
     Array([[[[[7.]]]]], dtype=float32)
     """
     windows = (TORCH_ADAPTIVE, 3, output_size)
-    if return_indices:
-        return pool_with_indices((MAX, "first"), windows, input, "adaptive_max_pool3d")
-    return pool((MAX, "first"), windows, input, "adaptive_max_pool3d")
+    return selected((MAX, "first"), windows, input, "adaptive_max_pool3d", return_indices)
 
 
 def adaptive_avg_pool3d(input: jax.Array, output_size: OutputSize) -> jax.Array:
