@@ -390,3 +390,32 @@ def xla_check_like(shape: object, dtype: object, expected: object, x_dtype: obje
 
 def xla_attributes(op: Operator, geometry: Windows) -> dict[str, int | float | str | list[int]]:
     """What the handlers read."""
+
+def torch_start(tensor: object, parameter: object, modes: tuple[object, ...], is_grad_enabled: object, threads: object, is_last: object, new_last: object, new_bytes: object, new_indices: object, tracked: object) -> None:
+    """Hands over what the functions below call of torch."""
+
+def torch_ordinary(x: object, other: object = None) -> bool:
+    """
+    Whether nothing but a kernel, and autograd, would happen to x and another one.
+    """
+
+def torch_indices(x: object, call: tuple[Any, ...]) -> Any:
+    """Value and indices, or None."""
+
+def torch_dual(x: object, dx: object, call: tuple[Any, ...]) -> Any:
+    """Value and tangent, or None."""
+
+def torch_forward(x: object, call: tuple[Any, ...]) -> Any:
+    """The value, or None where torch should be asked."""
+
+def torch_linear(x: object, call: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The value, and what `torch_transpose` wants besides gy."""
+
+def torch_select(x: object, call: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """
+    The value, the winners, and what `torch_pull` wants besides gy and them.
+    """
+
+def torch_transpose(gy: object, shape: tuple[int, ...], channels_last: bool, call: tuple[Any, ...]) -> Any: ...
+
+def torch_pull(gy: object, winners: object, shape: tuple[int, ...], channels_last: bool, call: tuple[Any, ...]) -> Any: ...
