@@ -328,6 +328,21 @@ class GraphBase:
     def mean_squared_error(self, a: Node, b: Node) -> Node:
         """The mean of (a - b)**2."""
 
+class ProgramMap:
+    """
+    The derivative of a program at a point, to be applied as often as one likes: `value` has the
+    outputs, `push` and `pull` take and return what `jvp` and `vjp` of the program do.
+    """
+
+    @property
+    def value(self, /) -> dict[str, numpy.typing.NDArray[Any]]: ...
+
+    def push(self, tangents: object) -> dict[str, numpy.typing.NDArray[Any]]:
+        """The tangents of the outputs."""
+
+    def pull(self, output_gradients: object = None) -> dict[str, numpy.typing.NDArray[Any]]:
+        """The gradients by the inputs."""
+
 class Program:
     """
     A graph as it was when the program was made, planned once. Inputs, tangents and output
@@ -348,6 +363,16 @@ class Program:
 
     def value_and_vjp(self, inputs: object, output_gradients: object = None) -> tuple[dict[str, numpy.typing.NDArray[Any]], dict[str, numpy.typing.NDArray[Any]]]:
         """The outputs, and the gradients by the inputs."""
+
+    def linearize(self, inputs: object) -> ProgramMap:
+        """
+        The outputs, and the derivative at this point for many pushes and pulls.
+        """
+
+    def hessian_vector_product(self, inputs: object, direction: object, output_gradients: object = None) -> tuple[dict[str, numpy.typing.NDArray[Any]], dict[str, numpy.typing.NDArray[Any]], dict[str, numpy.typing.NDArray[Any]]]:
+        """
+        The outputs, the gradients, and the derivatives of the gradients in a direction.
+        """
 
     def peak_memory(self) -> dict[str, int]:
         """Bytes that a run of each kind takes."""
