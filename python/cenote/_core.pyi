@@ -328,6 +328,21 @@ class GraphBase:
     def mean_squared_error(self, a: Node, b: Node) -> Node:
         """The mean of (a - b)**2."""
 
+class ProgramMap:
+    """
+    The derivative of a program at a point, to be applied as often as one likes: `value` has the
+    outputs, `push` and `pull` take and return what `jvp` and `vjp` of the program do.
+    """
+
+    @property
+    def value(self, /) -> dict[str, numpy.typing.NDArray[Any]]: ...
+
+    def push(self, tangents: object) -> dict[str, numpy.typing.NDArray[Any]]:
+        """The tangents of the outputs."""
+
+    def pull(self, output_gradients: object = None) -> dict[str, numpy.typing.NDArray[Any]]:
+        """The gradients by the inputs."""
+
 class Program:
     """
     A graph as it was when the program was made, planned once. Inputs, tangents and output
@@ -348,6 +363,16 @@ class Program:
 
     def value_and_vjp(self, inputs: object, output_gradients: object = None) -> tuple[dict[str, numpy.typing.NDArray[Any]], dict[str, numpy.typing.NDArray[Any]]]:
         """The outputs, and the gradients by the inputs."""
+
+    def linearize(self, inputs: object) -> ProgramMap:
+        """
+        The outputs, and the derivative at this point for many pushes and pulls.
+        """
+
+    def hessian_vector_product(self, inputs: object, direction: object, output_gradients: object = None) -> tuple[dict[str, numpy.typing.NDArray[Any]], dict[str, numpy.typing.NDArray[Any]], dict[str, numpy.typing.NDArray[Any]]]:
+        """
+        The outputs, the gradients, and the derivatives of the gradients in a direction.
+        """
 
     def peak_memory(self) -> dict[str, int]:
         """Bytes that a run of each kind takes."""
@@ -390,3 +415,32 @@ def xla_check_like(shape: object, dtype: object, expected: object, x_dtype: obje
 
 def xla_attributes(op: Operator, geometry: Windows) -> dict[str, int | float | str | list[int]]:
     """What the handlers read."""
+
+def torch_start(tensor: object, parameter: object, modes: tuple[object, ...], is_grad_enabled: object, threads: object, is_last: object, new_last: object, new_bytes: object, new_indices: object, tracked: object) -> None:
+    """Hands over what the functions below call of torch."""
+
+def torch_ordinary(x: object, other: object = None) -> bool:
+    """
+    Whether nothing but a kernel, and autograd, would happen to x and another one.
+    """
+
+def torch_indices(x: object, call: tuple[Any, ...]) -> Any:
+    """Value and indices, or None."""
+
+def torch_dual(x: object, dx: object, call: tuple[Any, ...]) -> Any:
+    """Value and tangent, or None."""
+
+def torch_forward(x: object, call: tuple[Any, ...]) -> Any:
+    """The value, or None where torch should be asked."""
+
+def torch_linear(x: object, call: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The value, and what `torch_transpose` wants besides gy."""
+
+def torch_select(x: object, call: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """
+    The value, the winners, and what `torch_pull` wants besides gy and them.
+    """
+
+def torch_transpose(gy: object, shape: tuple[int, ...], channels_last: bool, call: tuple[Any, ...]) -> Any: ...
+
+def torch_pull(gy: object, winners: object, shape: tuple[int, ...], channels_last: bool, call: tuple[Any, ...]) -> Any: ...

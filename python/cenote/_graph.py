@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._core import GraphBase, Node, Program
+from ._core import GraphBase, Node, Program, ProgramMap
 from ._tags import ADAPTIVE, AVERAGE, GLOBAL, LP, MAX, MIN, SLIDING, SMOOTH_MAX, SUM
 
 if TYPE_CHECKING:
@@ -66,6 +66,24 @@ class Graph(GraphBase):
     ) -> tuple[dict[str, Result], dict[str, Result]]:
         """The outputs, and the gradients by every input."""
         return self.program().value_and_vjp(inputs, output_gradients)
+
+    def linearize(self, inputs: Arrays) -> ProgramMap:
+        """The outputs as `.value`, and the derivative at this point for many `.push(tangents)` and `.pull(gradients)`."""
+        return self.program().linearize(inputs)
+
+    def hessian_vector_product(
+        self, inputs: Arrays, direction: Arrays, output_gradients: Arrays | None = None
+    ) -> tuple[dict[str, Result], dict[str, Result], dict[str, Result]]:
+        """The outputs, the gradients by every input, and the derivatives of the gradients in a direction.
+
+        >>> import numpy as np, cenote
+        >>> g = cenote.Graph("float64")
+        >>> x = g.input("x", (2,))
+        >>> g.output("y", g.sum(x * x * x))  # of which 6 x is the second derivative
+        >>> g.hessian_vector_product([np.array([1.0, 2])], [np.array([1.0, 10])])[2]
+        {'x': array([  6., 120.])}
+        """
+        return self.program().hessian_vector_product(inputs, direction, output_gradients)
 
     def max_pool(
         self,
@@ -204,4 +222,4 @@ class Graph(GraphBase):
         return self.pool(x, (SMOOTH_MAX, beta, "zeros"), windows, "global_smooth_max_pool")
 
 
-__all__ = ["Graph", "Node", "Program"]
+__all__ = ["Graph", "Node", "Program", "ProgramMap"]

@@ -156,14 +156,17 @@ Type type_of_dlpack(nb::dlpack::dtype dtype, const Place& place) {
   refuse(place, "cannot be read through DLPack: " + text_of(error.value()));
 }
 
+[[noreturn]] void refuse_device(const Place& place, nb::handle device) {
+  refuse(place, "is on the device " + text_of(device) +
+                    " (DLPack's numbers); cenote computes on the CPU, move it there first");
+}
+
 template <class Ndarray>
 Array from_dlpack(nb::handle object, const Place& place) {
   nb::object capsule;
   try {
     const nb::object device = object.attr("__dlpack_device__")();
-    if (nb::cast<int>(device[0]) != nb::device::cpu::value)
-      refuse(place, "is on the device " + text_of(device) +
-                        " (DLPack's numbers); cenote computes on the CPU, move it there first");
+    if (nb::cast<int>(device[0]) != nb::device::cpu::value) refuse_device(place, device);
     capsule = object.attr("__dlpack__")();
   } catch (nb::python_error& error) {
     refuse_dlpack(place, error);
@@ -219,6 +222,11 @@ auto exchange_of(PyObject* type) -> decltype(DLExchange::tensor_from_object) {
   PyErr_Clear();
   while (table != nullptr && table->major > 1) table = table->previous;
   return table != nullptr && table->major == 1 ? table->tensor_from_object : nullptr;
+}
+
+// Unlike anything contiguous, but for axes of one cell.
+bool may_be_channels_last(int rank, const Index* strides) {
+  return (rank == 4 || rank == 5) && strides[1] <= strides[rank - 1];
 }
 
 Dims numbers(PyObject* tuple) {
@@ -280,11 +288,19 @@ Array exchange_array(nb::handle tensor, const Place& place) {
     Py_INCREF(type);
     Py_XDECREF(std::exchange(known_type, type));
   }
-  if (known == nullptr) return from_dlpack<nb::ndarray<>>(tensor.attr("detach")(), place);
+  if (known == nullptr) {
+    Array out = from_dlpack<nb::ndarray<>>(tensor.attr("detach")(), place);
+    out.tensor = tensor;
+    out.other_format = may_be_channels_last(out.dims.rank, out.strides.begin());
+    return out;
+  }
   DLTensor found{};
   if (known(tensor.ptr(), &found) != 0) throw nb::python_error();
+  if (found.device_type != nb::device::cpu::value) refuse_device(place, nb::cast(found.device_type));
   check_rank(found.ndim, place);
   Array out;
+  out.tensor = tensor;
+  out.other_format = may_be_channels_last(found.ndim, found.strides);
   out.type = type_of_dlpack(found.dtype, place);
   out.data = static_cast<std::uint8_t*>(found.data) + found.byte_offset;
   for (std::int32_t a = 0; a < found.ndim; ++a) {

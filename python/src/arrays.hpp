@@ -64,6 +64,8 @@ struct Array {
   Dims dims, strides;  // strides in elements
   Type type{};
   nb::object owner;
+  nb::handle tensor;          // of PyTorch's, if exchange_array read it
+  bool other_format = false;  // its channels lie closer than its columns: perhaps channels_last
 
   template <class T>
   [[nodiscard]] View<const T> read() const {
@@ -81,8 +83,8 @@ struct Array {
 Array read_array(nb::handle object, const Place& place);
 Array write_array(nb::handle object, const Place& place);
 
-// A tensor of PyTorch's, through the C table that DLPack has for this where its type has one: in nanoseconds, and
-// without asking whether it should be read (gradients, devices), which is then the caller's business.
+// A tensor of PyTorch's on the CPU, through the C table that DLPack has for this where its type has one: in
+// nanoseconds, and without asking whether it should be read (gradients), which is then the caller's business.
 Array exchange_array(nb::handle tensor, const Place& place);
 
 // What a pair of it and a type's number holds, or nothing: only the package's own modules write such pairs.

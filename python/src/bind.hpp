@@ -13,5 +13,6 @@ void bind_winners(nanobind::module_& m);
 void bind_graph(nanobind::module_& m);
 void bind_execution(nanobind::module_& m);
 void bind_xla(nanobind::module_& m);
+void bind_torch(nanobind::module_& m);
 
 }  // namespace cenote::python

@@ -12,33 +12,57 @@ namespace {
 
 using namespace nb::literals;
 
+// A graph, and the same nodes on dual numbers for second derivatives.
+template <class T>
+struct GraphOf {
+  Graph<T> graph;
+  Graph<Dual<T>> dual;
+};
 struct PythonGraph {
-  std::variant<Graph<float>, Graph<double>> any;
+  std::variant<GraphOf<float>, GraphOf<double>> any;
+};
+
+// A node in both.
+struct Twin {
+  Handle plain, dual;
+  template <class T>
+  [[nodiscard]] const Handle& in(const Graph<T>&) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return plain;
+    else
+      return dual;
+  }
 };
 
 // A node, and the graph object that it keeps alive.
 struct PythonNode {
   nb::object graph;
-  Handle handle;
+  Twin handle;
 };
 
 PythonGraph& graph_of(nb::handle self) { return nb::cast<PythonGraph&>(self); }
 
-Handle handle_of(const Argument& argument) {
+Twin handle_of(const Argument& argument) {
   const PythonNode* node = nullptr;
   if (!nb::try_cast<const PythonNode*>(argument.value, node, false) || node == nullptr)
     raise_kind(argument, "a node of this graph");
   return node->handle;
 }
 
-// Adds what build(graph) adds.
+// Adds what build(graph) adds. What is wrong with it is found before anything is added.
 template <class F>
 PythonNode add_node(nb::handle self, F&& build) {
-  return {nb::borrow(self), std::visit([&](auto& g) -> Handle { return build(g); }, graph_of(self).any)};
+  return {nb::borrow(self), std::visit(
+                                [&](auto& of) {
+                                  const Handle plain = build(of.graph);
+                                  return Twin{plain, build(of.dual)};
+                                },
+                                graph_of(self).any)};
 }
 
 Dims shape_of(const PythonNode& node) {
-  return std::visit([&](const auto& g) { return g.dims(node.handle, "shape", "node"); }, graph_of(node.graph).any);
+  return std::visit([&](const auto& of) { return of.graph.dims(node.handle.plain, "shape", "node"); },
+                    graph_of(node.graph).any);
 }
 
 PythonGraph make_graph(nb::handle dtype) {
@@ -46,64 +70,69 @@ PythonGraph make_graph(nb::handle dtype) {
   const std::string name = nb::str(nb::module_::import_("numpy").attr("dtype")(dtype).attr("name")).c_str();
   PythonGraph out;
   if (name == "float64")
-    out.any.emplace<Graph<double>>();
+    out.any.emplace<GraphOf<double>>();
   else if (name != "float32")
     raise_kind(argument, "float32 or float64");
   return out;
 }
 
 PythonNode constant(nb::handle self, nb::handle value, const std::string& name) {
-  return add_node(self, [&]<class T>(Graph<T>& g) {
-    const Array array = read_array(value, {"constant", "value"});
-    Array expected;
-    expected.type = type_of<T>;
-    check_same_type(expected, array, {"constant", "value"}, "the graph");
-    Tensor<T> copy(array.dims);
-    copy_elements(array.read<T>(), copy.view());
-    return g.constant(std::move(copy), name);
-  });
+  const Array array = read_array(value, {"constant", "value"});
+  return std::visit(
+      [&]<class T>(GraphOf<T>& of) -> PythonNode {
+        Array expected;
+        expected.type = type_of<T>;
+        check_same_type(expected, array, {"constant", "value"}, "the graph");
+        Tensor<T> copy(array.dims);
+        copy_elements(array.read<T>(), copy.view());
+        Tensor<Dual<T>> dual(array.dims, std::vector<Dual<T>>(copy.data().begin(), copy.data().end()));
+        const Handle plain = of.graph.constant(std::move(copy), name);
+        return {nb::borrow(self), {plain, of.dual.constant(std::move(dual), name)}};
+      },
+      graph_of(self).any);
 }
 
 PythonNode pool(nb::handle self, nb::handle x, nb::handle op, nb::handle windows, const char* caller) {
-  const Handle from = handle_of({x, "x", caller});
+  const Twin from = handle_of({x, "x", caller});
   const AnyOperator any = to_operator({op, "op", caller});
   return add_node(self, [&](auto& g) {
-    const Geometry geometry = to_geometry({windows, "geometry", caller}, g.dims(from, caller, "x"));
-    return std::visit([&](const auto& each) { return detail::add_pooling(g, caller, from, each, geometry); }, any);
+    const Geometry geometry = to_geometry({windows, "geometry", caller}, g.dims(from.in(g), caller, "x"));
+    return std::visit([&](const auto& each) { return detail::add_pooling(g, caller, from.in(g), each, geometry); },
+                      any);
   });
 }
 
 // sum and mean; by default over all axes.
 template <class Op>
 PythonNode reduce(nb::handle self, nb::handle x, nb::handle axes, nb::handle keepdims, const char* caller) {
-  const Handle from = handle_of({x, "x", caller});
+  const Twin from = handle_of({x, "x", caller});
   const bool keep = to_bool({keepdims, "keepdims", caller});
   return add_node(self, [&](auto& g) {
-    const Dims in = g.dims(from, caller, "x");
+    const Dims in = g.dims(from.in(g), caller, "x");
     Dims named = axes.is_none() ? Dims{} : to_dims({axes, "axes", caller});
     if (axes.is_none())
       for (int a = 0; a < in.rank; ++a) named.push_back(a);
-    return detail::add_pooling(g, caller, from, Op{}, resolve(in, Global{.axes = named, .keep = keep}, caller));
+    return detail::add_pooling(g, caller, from.in(g), Op{}, resolve(in, Global{.axes = named, .keep = keep}, caller));
   });
 }
 
 PythonNode conv(nb::handle self, nb::handle x, nb::handle weights, nb::handle bias, nb::handle stride,
                 nb::handle padding, nb::handle dilation) {
-  const Handle from = handle_of({x, "x", "conv"});
-  const Handle by = handle_of({weights, "weights", "conv"});
+  const Twin from = handle_of({x, "x", "conv"});
+  const Twin by = handle_of({weights, "weights", "conv"});
   const Convolution options = make_convolution(stride, padding, dilation, "conv");
   return add_node(self, [&](auto& g) {
-    if (bias.is_none()) return cenote::conv(g, from, by, options);
-    return cenote::conv(g, from, by, handle_of({bias, "bias", "conv"}), options);
+    if (bias.is_none()) return cenote::conv(g, from.in(g), by.in(g), options);
+    return cenote::conv(g, from.in(g), by.in(g), handle_of({bias, "bias", "conv"}).in(g), options);
   });
 }
 
 PythonNode linear(nb::handle self, nb::handle x, nb::handle weights, nb::handle bias) {
-  const Handle from = handle_of({x, "x", "linear"});
-  const Handle by = handle_of({weights, "weights", "linear"});
+  const Twin from = handle_of({x, "x", "linear"});
+  const Twin by = handle_of({weights, "weights", "linear"});
   return add_node(self, [&](auto& g) {
-    if (bias.is_none()) return cenote::linear(g, from, by);
-    return cenote::linear(g, from, by, handle_of({bias, "bias", "linear"}));
+    if (bias.is_none()) return cenote::linear(g, from.in(g), by.in(g));
+    return cenote::linear(g, from.in(g), by.in(g), handle_of({bias, "bias", "linear"}).in(g));
   });
 }
 
@@ -111,21 +140,32 @@ PythonNode concatenate(nb::handle self, nb::handle nodes, nb::handle axis) {
   const Argument argument{nodes, "xs", "concatenate"};
   if (!nb::isinstance<nb::list>(nodes) && !nb::isinstance<nb::tuple>(nodes))
     raise_kind(argument, "a sequence of nodes");
-  std::vector<Handle> all;
+  std::vector<Twin> all;
   for (nb::handle node : nodes) all.push_back(handle_of({node, "xs", "concatenate"}));
   const auto along = static_cast<int>(to_index({axis, "axis", "concatenate"}));
-  return add_node(self, [&](auto& g) { return cenote::concatenate(g, all, along); });
+  return add_node(self, [&](auto& g) {
+    std::vector<Handle> here;
+    for (const Twin& each : all) here.push_back(each.in(g));
+    return cenote::concatenate(g, here, along);
+  });
 }
 
 nb::object program(nb::handle self, nb::handle by) {
-  ProgramOptions options;
+  ProgramOptions options, dual;
   if (!by.is_none()) {
     const Argument argument{by, "by", "program"};
     if (!nb::isinstance<nb::list>(by) && !nb::isinstance<nb::tuple>(by)) raise_kind(argument, "a sequence of inputs");
-    for (nb::handle node : by) options.by.push_back(handle_of({node, "by", "program"}));
+    for (nb::handle node : by) {
+      const Twin each = handle_of({node, "by", "program"});
+      options.by.push_back(each.plain);
+      dual.by.push_back(each.dual);
+    }
   }
-  return std::visit([&]<class T>(const Graph<T>& g) { return nb::cast(PythonProgram(Program<T>(g, options))); },
-                    graph_of(self).any);
+  return std::visit(
+      [&]<class T>(const GraphOf<T>& of) {
+        return nb::cast(PythonProgram(Program<T>(of.graph, options), Program<Dual<T>>(of.dual, dual)));
+      },
+      graph_of(self).any);
 }
 
 }  // namespace
@@ -135,15 +175,15 @@ void bind_graph(nb::module_& m) {
   node.def_prop_ro(
           "shape", [](const PythonNode& self) { return to_tuple(shape_of(self)); },
           nb::for_getter(nb::sig("def shape(self, /) -> tuple[int, ...]")))
-      .def_prop_ro("number", [](const PythonNode& self) { return self.handle.index(); })
+      .def_prop_ro("number", [](const PythonNode& self) { return self.handle.plain.index(); })
       .def("__repr__", [](const PythonNode& self) {
-        return "node " + std::to_string(self.handle.index()) + " (" + to_string(shape_of(self)) + ")";
+        return "node " + std::to_string(self.handle.plain.index()) + " (" + to_string(shape_of(self)) + ")";
       });
   const auto binary = [&](const char* name, auto build) {
     node.def(
         name,
         [build](const PythonNode& a, const PythonNode& b) {
-          return add_node(a.graph, [&](auto& g) { return build(g, a.handle, b.handle); });
+          return add_node(a.graph, [&](auto& g) { return build(g, a.handle.in(g), b.handle.in(g)); });
         },
         nb::is_operator());
   };
@@ -152,10 +192,11 @@ void bind_graph(nb::module_& m) {
   binary("__mul__", [](auto& g, const Handle& a, const Handle& b) { return mul(g, a, b); });
   binary("__matmul__", [](auto& g, const Handle& a, const Handle& b) { return matmul(g, a, b); });
   const auto scaled = [](const PythonNode& a, double by) {
-    return add_node(a.graph, [&]<class T>(Graph<T>& g) { return scale(g, a.handle, static_cast<T>(by)); });
+    return add_node(a.graph, [&]<class T>(Graph<T>& g) { return scale(g, a.handle.in(g), static_cast<T>(by)); });
   };
   node.def("__mul__", scaled, nb::is_operator()).def("__rmul__", scaled, nb::is_operator());
-  node.def("__neg__", [](const PythonNode& a) { return add_node(a.graph, [&](auto& g) { return neg(g, a.handle); }); });
+  node.def("__neg__",
+           [](const PythonNode& a) { return add_node(a.graph, [&](auto& g) { return neg(g, a.handle.in(g)); }); });
 
   nb::class_<PythonGraph> graph(m, "GraphBase", "What cenote.Graph is made of.");
   graph
@@ -174,16 +215,21 @@ void bind_graph(nb::module_& m) {
       .def(
           "detach",
           [](nb::handle self, nb::handle x) {
-            const Handle from = handle_of({x, "x", "detach"});
-            return add_node(self, [&](auto& g) { return g.detach(from); });
+            const Twin from = handle_of({x, "x", "detach"});
+            return add_node(self, [&](auto& g) { return g.detach(from.in(g)); });
           },
           "x"_a.none(), "The same values, through which no derivative passes.",
           nb::sig("def detach(self, x: Node) -> Node"))
       .def(
           "output",
           [](nb::handle self, const std::string& name, nb::handle of) {
-            const Handle handle = handle_of({of, "of", "output"});
-            std::visit([&](auto& g) { g.output(name, handle); }, graph_of(self).any);
+            const Twin node_of = handle_of({of, "of", "output"});
+            std::visit(
+                [&](auto& graphs) {
+                  graphs.graph.output(name, node_of.plain);
+                  graphs.dual.output(name, node_of.dual);
+                },
+                graph_of(self).any);
           },
           "name"_a, "of"_a.none(), "Names what a program returns.",
           nb::sig("def output(self, name: str, of: Node) -> None"))
@@ -204,18 +250,20 @@ void bind_graph(nb::module_& m) {
       .def(
           "reshape",
           [](nb::handle self, nb::handle x, nb::handle shape) {
-            const Handle from = handle_of({x, "x", "reshape"});
-            return add_node(self, [&](auto& g) { return reshape(g, from, to_dims({shape, "shape", "reshape"})); });
+            const Twin from = handle_of({x, "x", "reshape"});
+            return add_node(self, [&](auto& g) {
+              return reshape(g, from.in(g), to_dims({shape, "shape", "reshape"}));
+            });
           },
           "x"_a.none(), "shape"_a.none(), "The same elements as another shape; nothing is copied.",
           nb::sig("def reshape(self, x: Node, shape: collections.abc.Sequence[int]) -> Node"))
       .def(
           "flatten",
           [](nb::handle self, nb::handle x, nb::handle first) {
-            const Handle from = handle_of({x, "x", "flatten"});
+            const Twin from = handle_of({x, "x", "flatten"});
             const auto axis = static_cast<int>(to_index({first, "start_axis", "flatten"}));
             return add_node(self, [&](auto& g) {
-              return with_names("flatten", {{"from", "start_axis"}}, [&] { return flatten(g, from, axis); });
+              return with_names("flatten", {{"from", "start_axis"}}, [&] { return flatten(g, from.in(g), axis); });
             });
           },
           "x"_a.none(), "start_axis"_a = 1, "The axes from `start_axis` on as one; nothing is copied.",
@@ -242,14 +290,14 @@ void bind_graph(nb::module_& m) {
            "inputs that derivatives are taken by; by default all.",
            nb::sig("def program(self, by: collections.abc.Sequence[Node] | None = None) -> Program"))
       .def("__len__",
-           [](const PythonGraph& self) { return std::visit([](const auto& g) { return g.size(); }, self.any); })
+           [](const PythonGraph& self) { return std::visit([](const auto& of) { return of.graph.size(); }, self.any); })
       .def("__repr__",
            [](const PythonGraph& self) {
-             return std::visit([](const auto& g) { return shown(describe(g)); }, self.any);
+             return std::visit([](const auto& of) { return shown(describe(of.graph)); }, self.any);
            })
       .def(
           "_repr_svg_",
-          [](const PythonGraph& self) { return std::visit([](const auto& g) { return svg(g); }, self.any); },
+          [](const PythonGraph& self) { return std::visit([](const auto& of) { return svg(of.graph); }, self.any); },
           "A picture, which notebooks show.");
 
   // Nodes of one input, and of two.
@@ -257,8 +305,8 @@ void bind_graph(nb::module_& m) {
     graph.def(
         name,
         [name, build](nb::handle self, nb::handle x) {
-          const Handle from = handle_of({x, "x", name});
-          return add_node(self, [&](auto& g) { return build(g, from); });
+          const Twin from = handle_of({x, "x", name});
+          return add_node(self, [&](auto& g) { return build(g, from.in(g)); });
         },
         "x"_a.none(), doc, nb::sig(signature));
   };
@@ -273,9 +321,9 @@ void bind_graph(nb::module_& m) {
     graph.def(
         name,
         [=](nb::handle self, nb::handle a, nb::handle b) {
-          const Handle left = handle_of({a, first, name});
-          const Handle right = handle_of({b, second, name});
-          return add_node(self, [&](auto& g) { return build(g, left, right); });
+          const Twin left = handle_of({a, first, name});
+          const Twin right = handle_of({b, second, name});
+          return add_node(self, [&](auto& g) { return build(g, left.in(g), right.in(g)); });
         },
         nb::arg(first).none(), nb::arg(second).none(), doc, nb::sig(signature));
   };

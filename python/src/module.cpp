@@ -15,4 +15,5 @@ NB_MODULE(_core, m) {
   bind_graph(m);
   bind_execution(m);
   bind_xla(m);
+  bind_torch(m);
 }

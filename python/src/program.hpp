@@ -15,12 +15,13 @@ namespace cenote::python {
 template <class T>
 struct ProgramOf {
   Program<T> program;
+  Program<Dual<T>> dual;  // for second derivatives
   std::vector<std::unique_ptr<Workspace<T>>> idle{};
 };
 
 struct PythonProgram {
   template <class T>
-  explicit PythonProgram(Program<T> program) : any(ProgramOf<T>{std::move(program)}) {}
+  PythonProgram(Program<T> program, Program<Dual<T>> dual) : any(ProgramOf<T>{std::move(program), std::move(dual)}) {}
   PythonProgram(PythonProgram&&) = default;
   PythonProgram& operator=(PythonProgram&&) = default;
   PythonProgram(const PythonProgram&) = delete;

@@ -23,46 +23,14 @@ std::span<T> elements(const Array& array) {
   return {static_cast<T*>(array.data), static_cast<std::size_t>(volume(array.dims))};
 }
 
-nb::object forward_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out, const char* caller,
+nb::object forward_verb(nb::handle op, nb::handle windows, nb::handle x, nb::handle out, const char* caller,
                         int threads) {
-  const Array x = read_array(x_object, {caller, "x"});
-  const AnyOperator any = to_operator({op, "op", caller});
-  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
-  const Array y = result_array(out, g.out(), x.type, caller);
-  with_result_names(caller, [&] {
-    dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
-      const View<const T> from = x.read<T>();
-      const View<T> to = y.write<T>();
-      const Unlocked unlocked(g);
-      forward<T>(each, g, from, to, at_most(threads), caller);
-    });
-  });
-  return y.owner;
+  return forward_array(read_array(x, {caller, "x"}), op, windows, out, caller, threads);
 }
 
-nb::object forward_and_indices_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out,
+nb::object forward_and_indices_verb(nb::handle op, nb::handle windows, nb::handle x, nb::handle out,
                                     const char* caller) {
-  const Array x = read_array(x_object, {caller, "x"});
-  const AnyOperator any = to_operator({op, "op", caller});
-  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
-  const Array y = result_array(out, g.out(), x.type, caller);
-  const Array indices = new_array(g.out(), Type::i64, caller);
-  with_result_names(caller, [&] {
-    dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
-      if constexpr (Selecting<Op>) {
-        const std::span<std::int64_t> numbers = elements<std::int64_t>(indices);
-        const auto bytes = static_cast<std::size_t>(Winners::bytes_for(g));
-        auto* const end = reinterpret_cast<std::uint8_t*>(numbers.data() + numbers.size());
-        const Unlocked unlocked(g);
-        Winners winners(g, {end - bytes, bytes});  // which the indices then replace
-        forward_with_winners<T>(each, g, x.read<T>(), y.write<T>(), winners, {}, caller);
-        flat_indices(g, winners, numbers);
-      } else {
-        raise_kind({op, "op", caller}, "Max or Min where indices are asked for");
-      }
-    });
-  });
-  return nb::make_tuple(y.owner, indices.owner);
+  return indexed_array(read_array(x, {caller, "x"}), op, windows, out, nb::none(), caller, 0);
 }
 
 bool is_linear(const AnyOperator& op) {
@@ -115,45 +83,14 @@ nb::object jvp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::
   return dy.owner;
 }
 
-// Value and tangent in one read of the input, for frameworks that want both.
-nb::object forward_and_jvp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle dx_object,
-                                nb::handle out, const char* caller, int threads) {
-  const AnyOperator any = to_operator({op, "op", caller});
-  const Array x = read_array(x_object, {caller, "x"});
-  const Array dx = read_array(dx_object, {caller, "dx"});
-  check_same_type(x, dx, {caller, "dx"}, "x");
-  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
-  const Array y = result_array(out, g.out(), x.type, caller);
-  const Array dy = result_array(out, g.out(), x.type, caller);
-  dispatch<true>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
-    const Unlocked unlocked(g);
-    forward_and_jvp<T>(each, g, x.read<T>(), dx.read<T>(), y.write<T>(), dy.write<T>(), at_most(threads), caller);
-  });
-  return nb::make_tuple(y.owner, dy.owner);
+nb::object forward_and_jvp_verb(nb::handle op, nb::handle windows, nb::handle x, nb::handle dx, nb::handle out,
+                                const char* caller, int threads) {
+  return dual_array(read_array(x, {caller, "x"}), read_array(dx, {caller, "dx"}), op, windows, out, caller, threads);
 }
 
-nb::object vjp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle gy_object, nb::handle out,
-                    const char* caller, int threads) {
-  const AnyOperator any = to_operator({op, "op", caller});
-  const Array gy = read_array(gy_object, {caller, "gy"});
-  const Point point = read_point(x_object, any, gy, {caller, "gy"});
-  const Geometry g = to_geometry({windows, "geometry", caller}, point.x.dims);
-  const Array gx = result_array(out, g.in(), gy.type, caller);
-  with_result_names(caller, [&] {
-    dispatch<true>(any, gy.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
-      const View<const T> gradient = gy.read<T>();
-      const View<T> to = gx.write<T>();
-      if constexpr (Op::linear) {
-        const Unlocked unlocked(g);
-        vjp<T>(each, g, gradient, to, at_most(threads), caller);
-      } else {
-        const View<const T> at = point.x.read<T>();
-        const Unlocked unlocked(g);
-        vjp<T>(each, g, at, gradient, to, at_most(threads), caller);
-      }
-    });
-  });
-  return gx.owner;
+nb::object vjp_verb(nb::handle op, nb::handle windows, nb::handle x, nb::handle gy, nb::handle out, const char* caller,
+                    int threads) {
+  return vjp_array(op, windows, x, read_array(gy, {caller, "gy"}), out, caller, threads);
 }
 
 // What a function makes of sizes, which it is given one by one; of none, as an empty tuple.
@@ -195,13 +132,91 @@ Array given_or_made(nb::handle object, const Dims& dims, const Place& place) {
   return array;
 }
 
-Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view caller) {
-  if (out.is_none()) return new_array(dims, type, caller);
-  const Array array = given_or_made(out, dims, {caller, "out"});
+Array result_array(const Target& target, const Dims& dims, Type type, std::string_view caller) {
+  if (target.like != nullptr) return new_tensor(*target.like, dims, target.format, {caller, "out"});
+  if (target.out.is_none()) return new_array(dims, type, caller);
+  const Array array = given_or_made(target.out, dims, {caller, "out"});
   Array like;
   like.type = type;
   check_same_type(like, array, {caller, "out"}, "x");
   return array;
+}
+
+nb::object forward_array(const Array& x, nb::handle op, nb::handle windows, const Target& to_array, const char* caller,
+                         int threads) {
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
+  const Array y = result_array(to_array, g.out(), x.type, caller);
+  with_result_names(caller, [&] {
+    dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+      const View<const T> from = x.read<T>();
+      const View<T> to = y.write<T>();
+      const Unlocked unlocked(g);
+      forward<T>(each, g, from, to, at_most(threads), caller);
+    });
+  });
+  return y.owner;
+}
+
+nb::object vjp_array(nb::handle op, nb::handle windows, nb::handle x_object, const Array& gy, const Target& to_array,
+                     const char* caller, int threads) {
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Point point = read_point(x_object, any, gy, {caller, "gy"});
+  const Geometry g = to_geometry({windows, "geometry", caller}, point.x.dims);
+  const Array gx = result_array(to_array, g.in(), gy.type, caller);
+  with_result_names(caller, [&] {
+    dispatch<true>(any, gy.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+      const View<const T> gradient = gy.read<T>();
+      const View<T> to = gx.write<T>();
+      if constexpr (Op::linear) {
+        const Unlocked unlocked(g);
+        vjp<T>(each, g, gradient, to, at_most(threads), caller);
+      } else {
+        const View<const T> at = point.x.read<T>();
+        const Unlocked unlocked(g);
+        vjp<T>(each, g, at, gradient, to, at_most(threads), caller);
+      }
+    });
+  });
+  return gx.owner;
+}
+
+nb::object indexed_array(const Array& x, nb::handle op, nb::handle windows, const Target& to, nb::handle indices_out,
+                         const char* caller, int threads) {
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
+  const Array y = result_array(to, g.out(), x.type, caller);
+  const Array indices = result_array(indices_out, g.out(), Type::i64, caller);
+  with_result_names(caller, [&] {
+    dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+      if constexpr (Selecting<Op>) {
+        const std::span<std::int64_t> numbers = elements<std::int64_t>(indices);
+        const auto bytes = static_cast<std::size_t>(Winners::bytes_for(g));
+        auto* const end = reinterpret_cast<std::uint8_t*>(numbers.data() + numbers.size());
+        const Unlocked unlocked(g);
+        Winners winners(g, {end - bytes, bytes});  // which the indices then replace
+        forward_with_winners<T>(each, g, x.read<T>(), y.write<T>(), winners, at_most(threads), caller);
+        flat_indices(g, winners, numbers);
+      } else {
+        raise_kind({op, "op", caller}, "Max or Min where indices are asked for");
+      }
+    });
+  });
+  return nb::make_tuple(y.owner, indices.owner);
+}
+
+nb::object dual_array(const Array& x, const Array& dx, nb::handle op, nb::handle windows, const Target& to,
+                      const char* caller, int threads) {
+  const AnyOperator any = to_operator({op, "op", caller});
+  check_same_type(x, dx, {caller, "dx"}, "x");
+  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
+  const Array y = result_array(to, g.out(), x.type, caller);
+  const Array dy = result_array(to, g.out(), x.type, caller);
+  dispatch<true>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+    const Unlocked unlocked(g);
+    forward_and_jvp<T>(each, g, x.read<T>(), dx.read<T>(), y.write<T>(), dy.write<T>(), at_most(threads), caller);
+  });
+  return nb::make_tuple(y.owner, dy.owner);
 }
 
 void bind_verbs(nb::module_& m) {

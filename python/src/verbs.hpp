@@ -5,6 +5,7 @@
 #include "arrays.hpp"
 #include "cenote/indices.hpp"
 #include "cenote/run.hpp"
+#include "torch.hpp"
 
 namespace cenote::python {
 
@@ -46,8 +47,35 @@ Execution at_most(int threads);
 
 // An array to write to: the caller's, or one that a marked function makes of a shape.
 Array given_or_made(nb::handle object, const Dims& dims, const Place& place);
-// The array that a result goes to: such a one, or a new one.
-Array result_array(nb::handle out, const Dims& dims, Type type, std::string_view caller);
+// Where a result goes: to what the caller gave (None: nothing), or to a new tensor like x.
+struct Target {
+  Target(nb::handle given) : out(given) {}  // NOLINT(google-explicit-constructor): it is one
+  Target(const Array& x, Format of) : like(&x), format(of) {}
+  nb::handle out{};
+  const Array* like = nullptr;
+  Format format{};
+};
+// The array that a result goes to: given, made, or a new one of numpy's.
+Array result_array(const Target& target, const Dims& dims, Type type, std::string_view caller);
+
+// The verbs on arrays that have been read.
+nb::object forward_array(const Array& x, nb::handle op, nb::handle windows, const Target& to, const char* caller,
+                         int threads);
+// The value, and the winners as PyTorch numbers them, which `indices` (None: a new array) takes.
+nb::object indexed_array(const Array& x, nb::handle op, nb::handle windows, const Target& to, nb::handle indices,
+                         const char* caller, int threads);
+// Value and tangent in one read of the input, for frameworks that want both.
+nb::object dual_array(const Array& x, const Array& dx, nb::handle op, nb::handle windows, const Target& to,
+                      const char* caller, int threads);
+nb::object vjp_array(nb::handle op, nb::handle windows, nb::handle x, const Array& gy, const Target& to,
+                     const char* caller, int threads);
+struct Selected {
+  nb::object y, winners;
+};
+Selected select_array(const Array& x, nb::handle op, nb::handle windows, const Target& to, nb::handle winners,
+                      const char* caller, int threads);
+nb::object pull_array(nb::handle windows, nb::handle shape, const Array& winners, const Array& gy, const Target& to,
+                      const char* caller, int threads);
 
 // Winners as PyTorch numbers them.
 nb::object indices_array(const Geometry& g, const Winners& winners, std::string_view caller,

@@ -27,46 +27,28 @@ Array bytes_array(nb::handle object, const Geometry& g, const Place& place) {
   return given_or_made(object, shape, place);
 }
 
-nb::object forward_with_winners_into(nb::handle op, nb::handle windows, nb::handle x_object, nb::handle out,
-                                     nb::handle winners_object, const char* caller, int threads) {
-  const Array x = read_array(x_object, {caller, "x"});
-  const AnyOperator any = to_operator({op, "op", caller});
-  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
-  const Array y = result_array(out, g.out(), x.type, caller);
-  const Place place{caller, "winners"};
-  const Array bytes = bytes_array(winners_object, g, place);
-  Winners winners = winners_on(bytes, g, place);
-  dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
-    if constexpr (Selecting<Op>) {
-      const Unlocked unlocked(g);
-      forward_with_winners<T>(each, g, x.read<T>(), y.write<T>(), winners, at_most(threads), caller);
-    } else {
-      throw nb::type_error("only Max and Min have winners");
-    }
-  });
-  return nb::make_tuple(y.owner, bytes.owner);
+nb::object forward_with_winners_into(nb::handle op, nb::handle windows, nb::handle x, nb::handle out,
+                                     nb::handle winners, const char* caller, int threads) {
+  const auto made = select_array(read_array(x, {caller, "x"}), op, windows, out, winners, caller, threads);
+  return nb::make_tuple(made.y, made.winners);
 }
 
 struct Kept {
   Geometry geometry;
-  Array bytes;
-  Winners winners;  // on the bytes
+  Winners winners;  // on the bytes of an array
 };
-Kept read_winners(nb::handle windows, nb::handle shape, nb::handle object, const char* caller) {
+Kept kept_in(const Array& bytes, nb::handle windows, nb::handle shape, const char* caller) {
   const Geometry g = to_geometry({windows, "geometry", caller}, to_dims({shape, "shape", caller}));
-  Array bytes = read_array(object, {caller, "winners"});
-  const Winners winners = winners_on(bytes, g, {caller, "winners"});
-  return {g, std::move(bytes), winners};
+  return {g, winners_on(bytes, g, {caller, "winners"})};
 }
 
 template <bool pull>
-nb::object apply(nb::handle windows, nb::handle shape, nb::handle winners, nb::handle from_object, nb::handle out,
-                 const char* caller, int threads) {
+nb::object apply_array(nb::handle windows, nb::handle shape, const Array& bytes, const Array& from,
+                       const Target& target, const char* caller, int threads) {
   const char* name = pull ? "gy" : "dx";
-  const Kept kept = read_winners(windows, shape, winners, caller);
+  const Kept kept = kept_in(bytes, windows, shape, caller);
   const Geometry& g = kept.geometry;
-  const Array from = read_array(from_object, {caller, name});
-  const Array to = result_array(out, pull ? g.in() : g.out(), from.type, caller);
+  const Array to = result_array(target, pull ? g.in() : g.out(), from.type, caller);
   spec::detail::check_shape(caller, name, from.dims, pull ? g.out() : g.in());
   spec::detail::check_shape(caller, "out", to.dims, pull ? g.in() : g.out());
   with_scalar(from.type, [&]<class T>(std::type_identity<T>) {
@@ -84,7 +66,38 @@ nb::object apply(nb::handle windows, nb::handle shape, nb::handle winners, nb::h
   return to.owner;
 }
 
+template <bool pull>
+nb::object apply(nb::handle windows, nb::handle shape, nb::handle winners, nb::handle from, nb::handle out,
+                 const char* caller, int threads) {
+  const Array bytes = read_array(winners, {caller, "winners"});
+  return apply_array<pull>(windows, shape, bytes, read_array(from, {caller, pull ? "gy" : "dx"}), out, caller, threads);
+}
+
 }  // namespace
+
+Selected select_array(const Array& x, nb::handle op, nb::handle windows, const Target& to, nb::handle winners_object,
+                      const char* caller, int threads) {
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
+  const Array y = result_array(to, g.out(), x.type, caller);
+  const Place place{caller, "winners"};
+  const Array bytes = bytes_array(winners_object, g, place);
+  Winners winners = winners_on(bytes, g, place);
+  dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+    if constexpr (Selecting<Op>) {
+      const Unlocked unlocked(g);
+      forward_with_winners<T>(each, g, x.read<T>(), y.write<T>(), winners, at_most(threads), caller);
+    } else {
+      throw nb::type_error("only Max and Min have winners");
+    }
+  });
+  return {y.owner, bytes.owner};
+}
+
+nb::object pull_array(nb::handle windows, nb::handle shape, const Array& winners, const Array& gy, const Target& to,
+                      const char* caller, int threads) {
+  return apply_array<true>(windows, shape, winners, gy, to, caller, threads);
+}
 
 void bind_winners(nb::module_& m) {
   m.def(
@@ -110,7 +123,8 @@ void bind_winners(nb::module_& m) {
   m.def(
       "flat_indices",
       [](nb::handle windows, nb::handle shape, nb::handle winners, nb::handle out) {
-        const Kept kept = read_winners(windows, shape, winners, "flat_indices");
+        const Array bytes = read_array(winners, {"flat_indices", "winners"});
+        const Kept kept = kept_in(bytes, windows, shape, "flat_indices");
         return indices_array(kept.geometry, kept.winners, "flat_indices", out);
       },
       "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(), "out"_a = nb::none(),

@@ -66,6 +66,97 @@ def test_tangents_and_gradients_are_adjoint(dtype, random):
     assert all(array.dtype == dtype for array in [*values.values(), *pushed.values(), *pulled.values()])
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_linear_map_gives_what_jvp_and_vjp_give_as_often_as_it_is_asked(dtype, random):
+    program = network(dtype).program()
+    arrays = arrays_of(random, dtype)
+    at = program.linearize(arrays)
+    for _ in range(2):
+        tangents = arrays_of(random, dtype)
+        values, pushed = program.jvp(arrays, tangents)
+        gy = {name: random.standard_normal(value.shape).astype(dtype) for name, value in values.items()}
+        same([(at.value, values), (at.push(tangents), pushed), (at.pull(gy), program.vjp(arrays, gy))])
+
+
+def same(pairs):
+    for ours, expected in pairs:
+        assert list(ours) == list(expected)
+        assert all(ours[name].tobytes() == expected[name].tobytes() for name in ours)
+
+
+def test_a_linear_map_stays_what_it_was(random):
+    g = cenote.Graph("float64")
+    x = g.input("x", (3,))
+    g.output("y", g.sum(x * x))
+    program, point = g.program(), np.array([1.0, 2, 3])
+    at = program.linearize([point])
+    point[:] = 7  # the caller's own array
+    program.evaluate([point])  # another run of the program
+    del program, g
+    np.testing.assert_array_equal(at.pull()["x"], [2, 4, 6])
+    np.testing.assert_array_equal(at.push([np.ones(3)])["y"], 12)
+
+
+def test_threads_may_share_a_linear_map(random):
+    arrays = arrays_of(random, np.float64)
+    at = network("float64").linearize(arrays)
+    gy = [{"features": random.standard_normal((2, 12))} for _ in range(4)]
+    expected = [at.pull(each)["w"].tobytes() for each in gy]
+    failures = []
+
+    def work(i):
+        failures.extend(i for _ in range(50) if at.pull(gy[i])["w"].tobytes() != expected[i])
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not failures
+
+
+def test_hessian_vector_products_are_those_of_torch(random):
+    torch = pytest.importorskip("torch")
+    x, w, dx, dw = (random.standard_normal(shape) for shape in 2 * ((1, 6, 6), (2, 1, 3, 3)))
+
+    g = cenote.Graph("float64")
+    a, b = g.input("x", x.shape), g.input("w", w.shape)
+    smooth = g.smooth_max_pool(g.tanh(g.conv(a, b, padding=1)), (2, 2), beta=2.0)
+    g.output("y", g.mean(g.max_pool(smooth, (2, 2), 1) * g.constant(np.full((2, 2, 2), 3.0)) * 2 + g.avg_pool(smooth, (2, 2), 1)))
+
+    def f(x, w):
+        y = torch.tanh(torch.nn.functional.conv2d(x[None], w, padding=1))
+        y = torch.logsumexp(2 * torch.nn.functional.unfold(y, 2, stride=2).reshape(1, 2, 4, 3, 3), 2) / 2
+        F = torch.nn.functional
+        return (F.max_pool2d(y, 2, 1) * 6 + F.avg_pool2d(y, 2, 1)).mean()
+
+    at, direction = tuple(map(torch.from_numpy, (x, w))), tuple(map(torch.from_numpy, (dx, dw)))
+    value, product = torch.autograd.functional.hvp(f, at, direction)
+    values, gradients, products = g.hessian_vector_product({"x": x, "w": w}, {"x": dx, "w": dw})
+    np.testing.assert_allclose(values["y"], value, rtol=1e-12)
+    for name, expected in zip(("x", "w"), product):
+        np.testing.assert_allclose(products[name], expected, rtol=1e-9, atol=1e-12)
+    for name, gradient in g.vjp([x, w]).items():
+        np.testing.assert_allclose(gradients[name], gradient, rtol=1e-12)
+
+
+def test_hessian_vector_products_by_some_inputs_and_of_several_outputs(random):
+    g = cenote.Graph("float32")
+    nodes = g.input("x", (2,)), g.input("w", (2,))
+    g.output("y", nodes[0] * nodes[0] * nodes[1])
+    g.output("z", nodes[1] * nodes[1])
+    x, w = np.array([1, 2], np.float32), np.array([3, 4], np.float32)
+    one = np.ones(2, np.float32)
+    # By w alone x does not move; z is left out, so its gradient is 0.
+    _, gradients, products = g.program(by=[nodes[1]]).hessian_vector_product([x, w], [one], {"z": 10 * one})
+    assert list(gradients) == list(products) == ["w"]
+    np.testing.assert_array_equal(gradients["w"], 20 * w)
+    np.testing.assert_array_equal(products["w"], 20 * one)
+    products = g.hessian_vector_product([x, w], {"x": one}, {"y": one})[2]
+    np.testing.assert_array_equal(products["x"], 2 * w)
+    np.testing.assert_array_equal(products["w"], 2 * x)
+
+
 def test_arrays_are_given_by_name_or_in_order(random):
     g = network("float64")
     arrays = arrays_of(random, np.float64)
@@ -203,6 +294,11 @@ def runnable():
         (lambda: runnable().evaluate({"x": X[0]}), ValueError, "evaluate: inputs[x] has 1 axes; expected 2"),
         (lambda: runnable().evaluate({"x": X.astype(float)}), TypeError, "evaluate: inputs['x'] has dtype float64, but the graph has float32"),
         (lambda: runnable().vjp([X]), TypeError, "vjp: output_gradients is None; it must be given, unless the only output is one number"),
+        (lambda: runnable().linearize([X]).pull(), TypeError, "pull: output_gradients is None; it must be given, unless"),
+        (lambda: runnable().linearize([X]).push([X, X]), ValueError, "push: tangents has 2 arrays; expected 1"),
+        (lambda: runnable().linearize([]), ValueError, "linearize: input `x` (2x3) is missing"),
+        (lambda: runnable().hessian_vector_product([X], [X, X], [X]), ValueError, "direction has 2 arrays; expected 1"),
+        (lambda: runnable().hessian_vector_product([X], [X[0]], [X]), ValueError, "hessian_vector_product: direction has 1 axes"),
         (lambda: runnable().jvp([X], [X, X]), ValueError, "jvp: tangents has 2 arrays; expected 1"),
     ],
 )

@@ -260,3 +260,50 @@ def test_tensors_of_other_devices_are_refused():
             ct.max_pool2d(x, 2)
     y = ct.max_pool2d(torch.empty(1, 1, 4, 4, device="meta"), 2)  # shapes alone
     assert y.is_meta and y.shape == (1, 1, 2, 2)
+
+
+def test_what_is_not_the_tensor_in_memory_is_not_read_from_memory():
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    x = torch.randn(1, 1, 6, 6)
+    negated = torch._neg_view(x)  # minus x, in x's memory
+    assert torch.equal(ct.max_pool2d(negated, 2), F.max_pool2d(-x, 2))
+    assert torch.equal(ct.max_pool2d(negated, 2, return_indices=True)[1], F.max_pool2d(-x, 2, return_indices=True)[1])
+    zeros = torch._efficientzerotensor((1, 1, 6, 6))  # in no memory
+    assert torch.equal(ct.avg_pool2d(zeros, 2), torch.zeros(1, 1, 3, 3))
+
+    class Subclass(torch.Tensor):
+        pass
+
+    assert type(ct.max_pool2d(x.as_subclass(Subclass), 2)) is Subclass
+    seen = []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    with Mode():
+        ct.avg_pool2d(x, 2)
+    assert torch.ops.cenote.pool.default in seen
+    traced = torch.jit.trace(lambda t: ct.avg_pool2d(t, 2), x, check_trace=False)
+    assert torch.equal(traced(x + 1), ct.avg_pool2d(x + 1, 2))
+
+
+@pytest.mark.parametrize("format", [torch.contiguous_format, torch.channels_last])
+def test_eager_gradients_have_the_inputs_memory_format_and_gradients_of_their_own(format):
+    x = torch.randn(2, 3, 6, 6, dtype=torch.float64).contiguous(memory_format=format).requires_grad_()
+    for call in (
+        lambda t: ct.max_pool2d(t, 2),
+        lambda t: ct.max_pool2d(t, 2, return_indices=True)[0],
+        lambda t: ct.avg_pool2d(t, 3, 2),
+    ):
+        y = call(x)
+        assert y.is_contiguous(memory_format=format)
+        gy = torch.randn_like(y).requires_grad_()
+        (gx,) = torch.autograd.grad(y, x, gy, create_graph=True)
+        assert gx.is_contiguous(memory_format=format)
+        (back,) = torch.autograd.grad(gx, gy, torch.ones_like(gx))
+        assert torch.equal(back, call(torch.ones_like(x)))  # all three keep a constant, and are linear in the gradient
+        rows = torch.autograd.grad(y, x, torch.stack([gy, 2 * gy]).detach(), is_grads_batched=True, retain_graph=True)[0]
+        assert torch.equal(rows[1], 2 * rows[0])

@@ -3,13 +3,14 @@
 Each verb has a Function of autograd whose derivatives are the other verbs:
 
     pool                 x -> y       by x: vjp, jvp; of averages and sums: transpose, pool
-    pool_with_winners    x -> y       by x: pull, push (SelectOnly: the same for a backward pass alone)
+    pool_with_winners    x -> y       by x: pull, push
     vjp                  x, gy -> gx  linear in gy, with the transpose jvp; by x: the second derivative below
     jvp                  x, dx -> dy  linear in dx, with the transpose vjp; by x: the second derivative below
     transpose, pull, push             linear
 
-A call on ordinary tensors goes to the kernels; every other one (compiled, transformed, traced, profiled, in forward mode)
-through the operators that `_operators` registers with torch, which come back to these classes.
+A call on ordinary tensors goes to the compiled part, which sees for itself whether they are; every other one (compiled,
+transformed, traced, profiled, in forward mode) through the operators that `_operators` registers with torch, which come
+back to these classes.
 """
 
 # mypy: disable-error-code="attr-defined, call-arg, misc, no-any-return"
@@ -23,40 +24,19 @@ import torch
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
+from .. import _core
 from .._tags import LP, SMOOTH_MAX, SUM, TORCH_LP
 from . import _kernels as kernels
 from ._encoding import Call, Job, encode, is_linear, keeps_winners, output_shape
 
 _C = torch._C
 _is_compiling = torch.compiler.is_compiling
-_dispatch_keys = _C._dispatch_keys
-_included_keys = _C._dispatch_tls_local_include_set
-_is_function_mode_enabled = _C._is_torch_function_mode_enabled
-_is_profiled = torch.autograd._profiler_enabled
-_plain_keys = {_dispatch_keys(torch.empty(0)).raw_repr()}
-with torch.inference_mode():
-    _plain_keys.add(_dispatch_keys(torch.empty(0)).raw_repr())
-_plain_state = _included_keys().raw_repr()
-
-
-def _is_ordinary(x: Any) -> bool:
-    """Whether nothing but a kernel, and autograd, would happen to x: no transformation, mode, trace, subclass or profile."""
-    return (
-        isinstance(x, torch.Tensor)
-        and _dispatch_keys(x).raw_repr() in _plain_keys
-        and _included_keys().raw_repr() == _plain_state
-        and not _is_function_mode_enabled()
-        and not _is_profiled()
-    )
+_is_ordinary = _core.torch_ordinary
 
 
 def is_plain(x: Any, other: Any = None) -> bool:
     """Whether x, and another one, are ordinary and have no tangents."""
-    return (
-        forward_ad._current_level < 0
-        and _is_ordinary(x)
-        and (other is None or _dispatch_keys(other).raw_repr() in _plain_keys)
-    )
+    return forward_ad._current_level < 0 and _is_ordinary(x, other)
 
 
 def _tracked(x: torch.Tensor, other: torch.Tensor | None = None) -> bool:
@@ -77,17 +57,9 @@ def pool(x: torch.Tensor, call: Call) -> torch.Tensor:
         if keeps_winners(job) and _tracked(x):
             return torch.ops.cenote.pool_with_winners(x, *encode(job, x.shape))[0]
         return torch.ops.cenote.pool(x, *encode(job, x.shape))
-    if _is_ordinary(x) and x.dtype in kernels.TYPES:
-        tracked = x.requires_grad and torch.is_grad_enabled()
-        if forward_ad._current_level < 0:
-            if not tracked:
-                return kernels.forward(x, call)
-            job = Job(*call)
-            return SelectOnly.apply(job, x) if keeps_winners(job) else Pool.apply(kernels.forward, job, x)
-        if not tracked:
-            y = _pool_with_tangent(x, Job(*call))
-            if y is not None:
-                return y
+    y = _forward(x, call) if forward_ad._current_level < 0 else _pool_with_tangent(x, call)
+    if y is not None:
+        return y
     job = Job(*call)
     validate(x, job)
     if keeps_winners(job):  # whether a derivative is asked for is not always to be seen here
@@ -95,24 +67,34 @@ def pool(x: torch.Tensor, call: Call) -> torch.Tensor:
     return torch.ops.cenote.pool(x, *encode(job, x.shape))
 
 
-def _pool_with_tangent(x: torch.Tensor, job: Job) -> torch.Tensor | None:
+def _pool_tracked(x: torch.Tensor, call: Call) -> torch.Tensor:
+    """The value on an ordinary tensor that has gradients."""
+    if keeps_winners(call):
+        return SelectOnly.apply(call, x)
+    return LinearOnly.apply(call, x) if is_linear(call) else Pool.apply(kernels.forward, Job(*call), x)
+
+
+def _pool_with_tangent(x: torch.Tensor, call: Call) -> torch.Tensor | None:
     """The value in forward mode with its tangent, or None where that is not for a kernel alone."""
+    if not _is_ordinary(x) or _tracked(x):
+        return None
     primal, tangent = torch._VF._unpack_dual(x, level=0)
     if tangent is None or not _C._is_fwd_grad_enabled():
-        return kernels.forward(primal, job)
-    if _tracked(tangent) or not _is_ordinary(tangent):
-        return None
-    return torch._VF._make_dual(*kernels.forward_and_jvp(primal, tangent, job), level=0)
+        return _forward(primal, call)
+    both = _core.torch_dual(primal, tangent, call)
+    return None if both is None else torch._VF._make_dual(*both, level=0)
 
 
 def pool_with_indices(x: torch.Tensor, call: Call) -> tuple[torch.Tensor, torch.Tensor]:
     """The value, and the winners as PyTorch numbers them."""
+    if not _is_compiling() and forward_ad._current_level < 0:
+        both = _core.torch_indices(x, call)
+        if both is not None:
+            return both
+        if _is_ordinary(x):
+            return SelectWithIndices.apply(call, x)
     job = Job(*call)
     if not _is_compiling():
-        if is_plain(x):
-            kernels.check(x, "input", job.caller)
-            y, winners = PoolWithWinners.apply(kernels.forward_with_winners, job, x)
-            return y, kernels.indices(winners, x.shape, job)
         validate(x, job)
     arguments = encode(job, x.shape)
     y, winners = torch.ops.cenote.pool_with_winners(x, *arguments)
@@ -138,7 +120,11 @@ def jvp(x: torch.Tensor, dx: torch.Tensor, job: Job) -> torch.Tensor:
     return torch.ops.cenote.jvp(x, dx, *encode(job, x.shape))
 
 
-def transpose(gy: torch.Tensor, shape: Any, channels_last: bool, job: Job) -> torch.Tensor:
+def transpose(gy: torch.Tensor, shape: Any, channels_last: bool, call: Call) -> torch.Tensor:
+    gx = _core.torch_transpose(gy, shape, channels_last, call) if forward_ad._current_level < 0 else None
+    if gx is not None:
+        return gx
+    job = Job(*call)
     if is_plain(gy):
         if _tracked(gy):
             return Transpose.apply(kernels.transpose, job, gy, shape, channels_last)
@@ -146,7 +132,11 @@ def transpose(gy: torch.Tensor, shape: Any, channels_last: bool, job: Job) -> to
     return torch.ops.cenote.transpose(gy, shape, channels_last, *encode(job, shape))
 
 
-def pull(gy: torch.Tensor, winners: torch.Tensor, shape: Any, channels_last: bool, job: Job) -> torch.Tensor:
+def pull(gy: torch.Tensor, winners: torch.Tensor, shape: Any, channels_last: bool, call: Call) -> torch.Tensor:
+    gx = _core.torch_pull(gy, winners, shape, channels_last, call) if forward_ad._current_level < 0 else None
+    if gx is not None:
+        return gx
+    job = Job(*call)
     if is_plain(gy, winners):
         if _tracked(gy):
             return Pull.apply(kernels.pull, job, gy, winners, shape, channels_last)
@@ -158,6 +148,27 @@ def push(dx: torch.Tensor, winners: torch.Tensor, job: Job) -> torch.Tensor:
     if is_plain(dx, winners):
         return Push.apply(kernels.push, job, dx, winners) if _tracked(dx) else kernels.push(dx, winners, job)
     return torch.ops.cenote.push(dx, winners, *encode(job, dx.shape))
+
+
+_forward = _core.torch_forward
+_core.torch_start(
+    tensor=torch.Tensor,
+    parameter=torch.nn.Parameter,
+    modes=(
+        _C._functorch.peek_interpreter_stack,
+        _C._len_torch_dispatch_stack,
+        _C._get_tracing_state,
+        _C._is_torch_function_mode_enabled,
+        torch.autograd._profiler_enabled,
+    ),
+    is_grad_enabled=torch.is_grad_enabled,
+    threads=torch.get_num_threads,
+    is_last=_channels_last,
+    new_last=kernels.new_last,
+    new_bytes=kernels.new_bytes,
+    new_indices=kernels.new_indices,
+    tracked=_pool_tracked,
+)
 
 
 # ---- second derivatives --------------------------------------------------------------------------------------------------
@@ -285,20 +296,51 @@ class PoolWithWinners(_Function):
         return None if dx is None else push(dx, *saved, ctx.job), None
 
 
+# For ordinary tensors without tangents. These do as little as autograd lets them, because of small tensors.
+
+
 class SelectOnly(_Function):
-    """pool_with_winners for ordinary tensors without tangents, whose winners are nobody's but the gradient's: it does as
-    little as autograd lets it, because of small tensors."""
+    """pool_with_winners where the winners are nobody's but the gradient's."""
 
     @staticmethod
-    def forward(ctx: Any, job: Job, x: torch.Tensor) -> torch.Tensor:
-        y, winners = kernels.forward_with_winners(x, job)
+    def forward(ctx: Any, call: Call, x: torch.Tensor) -> torch.Tensor:
+        y, winners, ctx.rest = _core.torch_select(x, call)
         ctx.save_for_backward(winners)
-        ctx.rest = x.shape, _channels_last(x), job
         return y
 
     @staticmethod
     def backward(ctx: Any, gy: Any) -> Any:
         return None, pull(gy, *ctx.saved_tensors, *ctx.rest)
+
+
+class SelectWithIndices(_Function):
+    """The same with indices that are the caller's."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Call, x: torch.Tensor) -> Any:
+        y, winners, ctx.rest = _core.torch_select(x, call)
+        indices = kernels.indices(winners, ctx.rest[0], Job(*call))
+        ctx.mark_non_differentiable(indices)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(winners)
+        return y, indices
+
+    @staticmethod
+    def backward(ctx: Any, gy: Any, _: Any) -> Any:
+        return None, None if gy is None else pull(gy, *ctx.saved_tensors, *ctx.rest)
+
+
+class LinearOnly(_Function):
+    """pool of averages and sums."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Call, x: torch.Tensor) -> torch.Tensor:
+        y, ctx.rest = _core.torch_linear(x, call)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gy: Any) -> Any:
+        return None, transpose(gy, *ctx.rest)
 
 
 class Vjp(_Function):

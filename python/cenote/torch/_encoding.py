@@ -46,13 +46,14 @@ class Job(NamedTuple):
     caller: str
 
 
-def is_linear(job: Job) -> bool:
-    return job.op[0] in (AVERAGE, SUM)
+def is_linear(call: Call) -> bool:
+    return call[0][0] in (AVERAGE, SUM)
 
 
-def keeps_winners(job: Job) -> bool:
+def keeps_winners(call: Call) -> bool:
     """Whether the derivative needs the winners alone: one byte an output instead of the input."""
-    return job.op[0] in (MAX, MIN) and job.op[1] == "first"
+    op = call[0]
+    return op[0] in (MAX, MIN) and op[1] == "first"
 
 
 # ---- to arguments of registered operators: traced by torch.compile, so plain Python and nothing compiled ----------------

@@ -47,6 +47,11 @@ def new(like: torch.Tensor, shape: Any, format: torch.memory_format) -> torch.Te
     return torch.empty(shape, dtype=like.dtype, device=like.device, memory_format=format)
 
 
+def new_last(like: torch.Tensor, shape: Any) -> torch.Tensor:
+    """Of a memory format with channels last, where there is one for so many axes."""
+    return new(like, shape, gradient_format(True, len(shape)))
+
+
 def _new_like(x: torch.Tensor) -> tuple[Any, int]:
     """What the compiled part calls for a result that is computed from x, with sizes, or with () where there are none."""
     format = memory_format(x)
@@ -56,8 +61,8 @@ def _new_like(x: torch.Tensor) -> tuple[Any, int]:
 
 
 # Methods of tensors are what makes others the fastest, and they do not ask for the default device.
-_new_bytes = torch.empty(0, dtype=torch.uint8, device="cpu").new_empty
-_new_indices = torch.empty(0, dtype=torch.int64, device="cpu").new_empty
+new_bytes = torch.empty(0, dtype=torch.uint8, device="cpu").new_empty
+new_indices = torch.empty(0, dtype=torch.int64, device="cpu").new_empty
 
 
 # A tensor beside the mark is one that the compiled part reads where it lies, whatever it is: `check` has been there before.
@@ -69,7 +74,7 @@ def forward(x: torch.Tensor, job: Call) -> torch.Tensor:
 
 
 def forward_with_winners(x: torch.Tensor, job: Job) -> tuple[torch.Tensor, torch.Tensor]:
-    to = _new_like(x), (_new_bytes, _MARK)
+    to = _new_like(x), (new_bytes, _MARK)
     return _core.forward_with_winners(job.op, job.windows, (x, _MARK), *to, job.caller, _threads())
 
 
@@ -108,4 +113,4 @@ def push(dx: torch.Tensor, winners: torch.Tensor, job: Job) -> torch.Tensor:
 
 def indices(winners: torch.Tensor, shape: Any, job: Job) -> torch.Tensor:
     of = job.windows, tuple(shape), (winners.contiguous(), _MARK)
-    return _core.flat_indices(*of, (_new_indices, _MARK))  # type: ignore[return-value]
+    return _core.flat_indices(*of, (new_indices, _MARK))  # type: ignore[return-value]
