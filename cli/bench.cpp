@@ -50,7 +50,7 @@ enum class Verb { forward, jvp, vjp };
 constexpr std::array<const char*, 3> verb_names{"forward", "jvp", "vjp"};
 
 Verb verb_of(const std::string& name) {
-  const auto found = std::find(verb_names.begin(), verb_names.end(), name);
+  const auto* found = std::find(verb_names.begin(), verb_names.end(), name);
   if (found == verb_names.end())
     throw UsageError("--verb is '" + name + "'; forward, jvp (forward mode) and vjp (gradients) are legal");
   return static_cast<Verb>(found - verb_names.begin());

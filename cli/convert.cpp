@@ -48,6 +48,36 @@ void convert_each(const From* __restrict in, To* __restrict out, Index elements)
   for (; i < elements; ++i) out[i] = converted<To>(in[i]);
 }
 
+// The channels of pixels and the planes of a line, for numbers of channels that the compiler knows: 0 for any.
+template <Index known, bool apart, class From, class To>
+void convert_lines(const From* __restrict in, To* __restrict out, const Lines& lines) {
+  const Index channels = known > 0 ? known : lines.channels;
+  const Index columns = lines.columns;
+  for (Index line = 0; line < lines.count; ++line, in += columns * channels, out += columns * channels)
+    for (Index x = 0; x < columns; ++x)
+      for (Index c = 0; c < channels; ++c) {
+        const Index pixel = x * channels + c;
+        const Index plane = c * columns + x;
+        out[apart ? plane : pixel] = converted<To>(in[apart ? pixel : plane]);
+      }
+}
+
+template <bool apart>
+void convert_lines(Element from, const std::byte* source, Element to, std::byte* target, const Lines& lines) {
+  with_element(from, [&]<class From>() {
+    with_element(to, [&]<class To>() {
+      const auto* in = reinterpret_cast<const From*>(source);
+      auto* out = reinterpret_cast<To*>(target);
+      switch (lines.channels) {
+        case 2: return convert_lines<2, apart>(in, out, lines);
+        case 3: return convert_lines<3, apart>(in, out, lines);
+        case 4: return convert_lines<4, apart>(in, out, lines);
+        default: return convert_lines<0, apart>(in, out, lines);
+      }
+    });
+  });
+}
+
 }  // namespace
 
 void convert(Element from, const std::byte* source, Element to, std::byte* target, Index elements) {
@@ -56,6 +86,14 @@ void convert(Element from, const std::byte* source, Element to, std::byte* targe
       convert_each(reinterpret_cast<const From*>(source), reinterpret_cast<To*>(target), elements);
     });
   });
+}
+
+void convert_apart(Element from, const std::byte* source, Element to, std::byte* target, const Lines& lines) {
+  convert_lines<true>(from, source, to, target, lines);
+}
+
+void convert_together(Element from, const std::byte* source, Element to, std::byte* target, const Lines& lines) {
+  convert_lines<false>(from, source, to, target, lines);
 }
 
 }  // namespace cenote::cli

@@ -46,10 +46,30 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+// Strides of what is held of a part; of a picture whose channels are held apart, the last two axes change places.
+Dims strides_of_part(const Dims& dims, bool fortran, bool apart) {
+  Dims strides = strides_of(dims, fortran);
+  if (apart) {
+    strides[dims.rank - 2] = 1;
+    strides[dims.rank - 1] = dims[dims.rank - 2];
+  }
+  return strides;
+}
+
+// The lines of pixels in a picture, or in part of one.
+Lines lines_of(const Dims& dims) {
+  const Index columns = dims[dims.rank - 2];
+  const Index channels = dims[dims.rank - 1];
+  return {columns * channels == 0 ? 0 : volume(dims) / (columns * channels), columns, channels};
+}
+
 // The input of one part after another: where it lies, or read and converted into a buffer that slides over the file.
 class PartInput {
  public:
   PartInput(Source& source, Element computed, Index memory) : source_(source), computed_(computed), memory_(memory) {}
+
+  // From now on the channels of pixels are held apart, line by line.
+  void take_apart(const Lines& line) { line_ = line; }
 
   struct Place {
     const std::byte* data;
@@ -66,7 +86,7 @@ class PartInput {
     Dims held = g.in();
     for (int l = 0; l <= cut.level && l < g.rank(); ++l)
       held[axis_at(g, l, header.fortran)] = l < cut.level ? 1 : count;
-    const Dims strides = strides_of(held, header.fortran);
+    const Dims strides = strides_of_part(held, header.fortran, line_.has_value());
     Index offset = 0;
     for (int l = cut.level + 1; l < g.rank(); ++l) {
       const int a = axis_at(g, l, header.fortran);
@@ -176,12 +196,17 @@ class PartInput {
     const Element stored = source_.header().type;
     position_ += elements;
     if (stored == computed_) return source_.read(to, elements);
-    const Index piece = std::max<Index>(1, (1 << 20) / size_of(stored));
+    const Index unit = line_ ? line_->columns * line_->channels : 1;
+    const Index piece = std::max<Index>(1, (1 << 20) / size_of(stored) / unit) * unit;
     for (Index done = 0; done < elements; done += piece) {
       const Index part = std::min(piece, elements - done);
       std::byte* from = unconverted_.at_least(part * size_of(stored));
       source_.read(from, part);
-      convert(stored, from, computed_, to + done * size_of(computed_), part);
+      std::byte* const place = to + done * size_of(computed_);
+      if (line_)
+        convert_apart(stored, from, computed_, place, {part / unit, line_->columns, line_->channels});
+      else
+        convert(stored, from, computed_, place, part);
     }
   }
 
@@ -201,6 +226,7 @@ class PartInput {
   Index position_ = 0;                     // elements that were read
   Index memory_;
   Index used_from_ = 0, used_to_ = 0;
+  std::optional<Lines> line_;
   std::optional<PageWatch> watch_;
 };
 
@@ -248,15 +274,20 @@ StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pool
   const Geometry g = with_axes_kept(pooling);
   PartInput input(source, options.computed, options.memory);
   const bool direct = input.direct() != nullptr;
-  const bool converts = options.computed != options.stored;
   const Index copies = has_few_channels(g, header.fortran) ? 2 : 1;
-  const CutOptions how{.fortran = header.fortran,
-                       .input_bytes = copies * size_of(options.computed),
-                       .output_bytes = copies * size_of(options.computed) + (converts ? size_of(options.stored) : 0),
-                       .memory = options.memory / 2,  // buffers are not all there is
-                       .comfortable = comfortable_part,
-                       .in_order = !direct};
+  const CutOptions how{
+      .fortran = header.fortran,
+      .input_bytes = copies * size_of(options.computed),
+      .output_bytes = copies * size_of(options.computed) +
+                      (copies == 2 || options.computed != options.stored ? size_of(options.stored) : 0),
+      .memory = options.memory / 2,  // buffers are not all there is
+      .comfortable = comfortable_part,
+      .in_order = !direct};
   const Cut cut = choose_cut(g, how);
+  // Pixels that are converted anyway are taken apart on the way, so that the library need not copy them.
+  const bool apart = copies == 2 && !header.fortran && header.type != options.computed && cut.level + 2 < g.rank();
+  const bool converts = apart || options.computed != options.stored;
+  if (apart) input.take_apart(lines_of(g.in()));
   // What is mapped is the system's to keep or to drop; what is read must be held.
   if (!direct && cut.bytes > how.memory)
     throw FileError(options.input + ": the windows of one row of outputs take " + bytes_in_words(cut.bytes) +
@@ -274,11 +305,15 @@ StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pool
     times.reading += clock.lap();
     const Index elements = volume(part.out_size);
     std::byte* y = result.at_least(elements * size_of(options.computed));
-    pool_part(op, options.computed, part, x, y, strides_of(part.out_size, header.fortran), options.execution);
+    pool_part(op, options.computed, part, x, y, strides_of_part(part.out_size, header.fortran, apart),
+              options.execution);
     times.pooling += clock.lap();
     if (converts) {
       std::byte* stored = converted.at_least(elements * size_of(options.stored));
-      convert(options.computed, y, options.stored, stored, elements);
+      if (apart)
+        convert_together(options.computed, y, options.stored, stored, lines_of(part.out_size));
+      else
+        convert(options.computed, y, options.stored, stored, elements);
       y = stored;
     }
     sink.write(y, elements);

@@ -281,6 +281,24 @@ class Types(Scratch):
         self.assertEqual(got.dtype, np.float32)
         np.testing.assert_allclose(got, exact, rtol=1e-6)
 
+    def test_channels_that_are_computed_in_another_type_do_not_mix(self):
+        windows = ["-k", "3x2", "-s", "2x1", "-p", "1x0:1", "--p", "3"]
+        for channels, dtype, memory in ((2, "u1", "4M"), (3, "u1", "1M"), (3, "u2", "4M"), (4, "u1", "4M"), (5, "u1", "1M")):
+            pixels = self.random.integers(0, 90, (400, 301, channels), dtype)
+            planes = [self.pool(pixels[..., c].astype("f4"), "lp", *windows) for c in range(channels)]
+            expected = np.stack(planes, -1)
+            np.save(self.path("in.npy"), pixels)
+            name = "in.npy"
+            if channels < 5:
+                name = "in.png"
+                write(self.path(name), pixels)
+            more = ["--channels-last", "--memory", memory]
+            self.cenote("pool", "lp", self.path(name), "-o", self.path("out.npy"), *windows, *more)
+            self.assert_same(np.load(self.path("out.npy")), expected)
+            if channels < 5:
+                self.cenote("pool", "lp", self.path(name), "-o", self.path("out.png"), *windows, *more)
+                self.assert_same(read(self.path("out.png")), np.rint(expected).clip(0, np.iinfo(dtype).max).astype(dtype))
+
     def test_results_are_rounded_half_to_even_and_clamped(self):
         x = np.array([0.5, 1.5, 2.5, -1.0, 255.5, 1e9, np.nan, np.inf], "f4")
         self.assert_same(self.pool(x, "max", "-k", 1, "--dtype", "u8"), np.array([0, 2, 2, 0, 255, 255, 0, 255], "u1"))
