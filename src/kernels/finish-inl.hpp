@@ -49,6 +49,12 @@ template <class Raw>
 struct RowTarget {
   Raw* out[2] = {nullptr, nullptr};
   std::uint8_t* winners = nullptr;
+  // To the next row. Places that are null stay so: their pitch is 0.
+  HWY_INLINE void Step(const Index (&pitch)[3]) {
+    out[0] += pitch[0];
+    out[1] += pitch[1];
+    winners += pitch[2];
+  }
 };
 
 // Stores the first `count` lanes of a vector: all if they are more, none if they are less than one.
@@ -107,6 +113,12 @@ struct FinishSelection {
 
   void Begin(const RowShape&, double*) {}
   static Index Numbers(Index) { return 0; }
+  struct Spot {};
+  [[nodiscard]] Spot At(Index, Index) const { return {}; }
+  HWY_INLINE void PutAt(Spot, const plan::Plan& plan, const typename S::V (&acc)[S::parts], Index lane, Index cell,
+                        Index lanes, const RowTarget<Raw>& target) const {
+    Put(plan, acc, lane, cell, lanes, target);
+  }
   HWY_INLINE void Put(const plan::Plan& plan, const typename S::V (&acc)[S::parts], Index lane, Index, Index lanes,
                       const RowTarget<Raw>& target) const {
     const typename S::D d;
@@ -189,7 +201,9 @@ struct FinishSum {
     if (!formula.mean || formula.divisor.kind == Divisor::Kind::fixed) {
       number_ = By(formula, formula.mean ? static_cast<double>(formula.divisor.number) : 1.0);
       varies_ = false;
-      exact_ = IsPower(number_);
+      const double divisor = std::round(1 / number_);
+      divides_ = near && std::abs(divisor) <= plan::largest_f32_divisor && 1 / divisor == number_;
+      divisor_ = static_cast<float>(divides_ ? divisor : 1);
       return;
     }
     const Index outer = formula.divisor.kind == Divisor::Kind::real ? row.outer_real : row.outer_padded;
@@ -200,23 +214,65 @@ struct FinishSum {
       for (Index c = 0; c < row.columns; ++c) {
         const plan::Taps& taps = row.taps(c);
         const Index along = formula.divisor.kind == Divisor::Kind::real ? taps.count : taps.padded;
-        numbers_[c] = By(formula, static_cast<double>(HWY_MAX(Index{1}, outer * along)));  // empty: anything
-        slot.varies = slot.varies || numbers_[c] != numbers_[0];
+        const auto number = static_cast<double>(HWY_MAX(Index{1}, outer * along));  // empty: anything
+        if constexpr (near)
+          divisors()[c] = static_cast<float>(number);
+        else
+          numbers_[c] = By(formula, number);
+        slot.varies = slot.varies || (near ? divisors()[c] != divisors()[0] : numbers_[c] != numbers_[0]);
       }
     }
     varies_ = slot.varies;
-    number_ = numbers_[0];
-    exact_ = !varies_ && IsPower(number_);
+    divides_ = near;  // windows of few taps, and no scale
+    if constexpr (near)
+      divisor_ = divisors()[0];
+    else
+      number_ = numbers_[0];
   }
   // Numbers that rows of so many columns need.
   static constexpr Index slots = 4;
   static Index RowNumbers(Index columns) { return columns + 2 * vector_lanes<double>; }
   static Index Numbers(Index columns) { return slots * RowNumbers(columns); }
 
+  // What the results in one place of several rows are divided by, if they were added in their own type.
+  struct Spot {
+    V by;
+  };
+  [[nodiscard]] HWY_INLINE Spot At(Index lane, Index cell) const {
+    const typename S::D d;
+    if constexpr (near)
+      if (varies_) return {by_rows_ ? hn::LoadU(d, divisors() + lane) : hn::Set(d, divisors()[cell])};
+    return {hn::Set(d, static_cast<Wide>(divisor_))};
+  }
+  HWY_INLINE void PutAt(const Spot& spot, const plan::Plan& plan, const V (&acc)[S::parts], Index lane, Index cell,
+                        Index lanes, const RowTarget<Raw>& target) const {
+    if constexpr (near)
+      if (HWY_LIKELY(divides_)) return Divide(spot, plan, acc[0], target.out[0] + lane, lanes - lane);
+    Convert(plan, acc, lane, cell, lanes, target);
+  }
+
   // One vector of results, from lane `lane` of cell `cell` on.
   HWY_INLINE void Put(const plan::Plan& plan, const V (&acc)[S::parts], Index lane, Index cell, Index lanes,
                       const RowTarget<Raw>& target) const {
-    if (lane >= lanes) return;
+    if (lane < lanes) PutAt(At(lane, cell), plan, acc, lane, cell, lanes, target);
+  }
+
+ private:
+  static constexpr bool near = std::is_same_v<Wide, float>;
+
+  // Sums that are divided in their own type.
+  HWY_INLINE void Divide(const Spot& spot, const plan::Plan& plan, V sum, Raw* out, Index count) const {
+    if constexpr (near) {
+      const typename S::D d;
+      V mean = hn::Div(hn::Add(sum, hn::Zero(d)), spot.by);  // -0 becomes +0 (A5)
+      if (!mean_) mean = hn::Add(mean, hn::Zero(d));
+      StoreSome(mean, d, out, count);
+      Doubt(plan, mean, count);
+    }
+  }
+  // All others.
+  HWY_INLINE void Convert(const plan::Plan& plan, const V (&acc)[S::parts], Index lane, Index cell, Index lanes,
+                          const RowTarget<Raw>& target) const {
     Raw* out = target.out[0] + lane;
     if constexpr (std::is_floating_point_v<T>) {
       const typename S::D ds;
@@ -229,21 +285,11 @@ struct FinishSum {
         const auto result = [&](auto wide, auto by)
                                 HWY_ATTR { return hn::DemoteTo(df, hn::Add(hn::Mul(wide, by), zero)); };
         if constexpr (std::is_same_v<Wide, float>) {
-          V all;
-          if (exact_) {
-            all = hn::Mul(sum, hn::Set(ds, static_cast<float>(number_)));
-            if (!mean_) all = hn::Add(all, hn::Zero(ds));
-          } else {
-            const auto high = By(lane + vector_lanes<double>, cell);
-            const auto upper = result(hn::PromoteTo(d, hn::UpperHalf(df, sum)), high);
-            all = hn::Combine(ds, upper, result(hn::PromoteTo(d, hn::LowerHalf(df, sum)), low));
-          }
+          const auto high = By(lane + vector_lanes<double>, cell);
+          const auto upper = result(hn::PromoteTo(d, hn::UpperHalf(df, sum)), high);
+          const V all = hn::Combine(ds, upper, result(hn::PromoteTo(d, hn::LowerHalf(df, sum)), low));
           StoreSome(all, ds, out, lanes - lane);
-          const auto finite = hn::IsFinite(all);
-          if (HWY_UNLIKELY(!hn::AllTrue(ds, finite)) && plan.odd != nullptr) {
-            const auto real = hn::FirstN(ds, static_cast<std::size_t>(HWY_MIN(lanes - lane, vector_lanes<float>)));
-            if (!hn::AllFalse(ds, hn::AndNot(finite, real))) plan.odd->store(true, std::memory_order_relaxed);
-          }
+          Doubt(plan, all, lanes - lane);
         } else {
           StoreSome(result(sum, low), df, out, lanes - lane);
         }
@@ -281,17 +327,23 @@ struct FinishSum {
     }
   }
 
- private:
+  // Rows have divisors where others have numbers.
+  [[nodiscard]] float* divisors() const { return reinterpret_cast<float*>(numbers_); }
+
+  // Of `count` results added in their own type some may have overflowed: x - x is no number then.
+  static HWY_INLINE void Doubt(const plan::Plan& plan, V results, Index count) {
+    const typename S::D d;
+    const auto odd = hn::IsNaN(hn::Sub(results, results));
+    if (HWY_LIKELY(hn::AllFalse(d, odd)) || plan.odd == nullptr) return;
+    const auto real = hn::FirstN(d, static_cast<std::size_t>(HWY_MIN(count, vector_lanes<Wide>)));
+    if (!hn::AllFalse(d, hn::And(odd, real))) plan.odd->store(true, std::memory_order_relaxed);
+  }
+
   // Sums in a wider type are multiplied, others divided.
   static double By(const plan::Formula& formula, double number) {
     return std::is_same_v<T, float> || Half<T> ? formula.scale / number : number;
   }
 
-  // A power of two that f32 has, and whose products are rounded once.
-  static bool IsPower(double number) {
-    int exponent = 0;
-    return std::frexp(number, &exponent) == 0.5 && exponent > -60 && exponent < 60;
-  }
   // The numbers of a vector of results.
   HWY_INLINE hn::VFromD<hn::ScalableTag<double>> By(Index lane, Index cell) const {
     const hn::ScalableTag<double> d;
@@ -325,7 +377,8 @@ struct FinishSum {
     bool varies = false;
   };
   std::array<Slot, slots> slots_{};
-  bool varies_ = false, by_rows_ = false, mean_ = false, exact_ = false;
+  bool varies_ = false, by_rows_ = false, mean_ = false, divides_ = false;
+  float divisor_ = 1;
   double number_ = 1;
   double* numbers_ = nullptr;
 };

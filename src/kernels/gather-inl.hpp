@@ -142,8 +142,11 @@ struct Chooser {
 
   static HWY_INLINE hn::VFromD<D> Add(hn::VFromD<D> sum, const T* gradients, const std::uint8_t* winners,
                                       hn::VFromD<DN> number) {
-    const auto equal = hn::Eq(Winners(winners), number);
-    const auto gradient = hn::LoadU(D(), gradients);
+    return Add(sum, hn::LoadU(D(), gradients), Winners(winners), number);
+  }
+  static HWY_INLINE hn::VFromD<D> Add(hn::VFromD<D> sum, hn::VFromD<D> gradient, hn::VFromD<DN> winner,
+                                      hn::VFromD<DN> number) {
+    const auto equal = hn::Eq(winner, number);
     if constexpr (bytes) {  // this becomes one masked addition
       const hn::Mask<D> chosen{static_cast<decltype(hn::Mask<D>::raw)>(equal.raw)};
       return hn::IfThenElse(chosen, hn::Add(sum, gradient), sum);
@@ -265,9 +268,12 @@ class RowGather {
   struct RowShape {
     Index cells = 0;
     Index begin = 0, end = 0;         // vectors
+    Index last = 0;                   // where the last one begins, as the others do at multiples of their length
     const Index* tables = nullptr;    // where each of them finds its numbers
     const TapLists* lists = nullptr;  // what they are made of
     bool stream = false;
+    // Vectors begin at cell stride * First(v).
+    [[nodiscard]] HWY_INLINE Index First(Index v) const { return HWY_MIN(v * n, last); }
   };
   using RowFunction = void (*)(const RowShape& row, const Source* sources, Index windows, T* to);
 
@@ -279,10 +285,10 @@ class RowGather {
   void Choose() {
     const Index k = inner_.kernel, s = inner_.stride, low = inner_.padding.low;
     if (inner_.dilation == 1) {
-      if (k == 2 && s == 2 && low % 2 == 0) return Fixed<FixedTaps<2, 2, 0>>();
-      if (k == 3 && s == 2 && low % 2 == 0) return Fixed<FixedTaps<3, 2, 0>>();
-      if (k == 3 && s == 2) return Fixed<FixedTaps<3, 2, 1>>();
-      if (k == 3 && s == 1) return Fixed<FixedTaps<3, 1, 0>>();
+      if (k == 2 && s == 2 && low % 2 == 0) return Square<2, FixedTaps<2, 2, 0>>();
+      if (k == 3 && s == 2 && low % 2 == 0) return Square<3, FixedTaps<3, 2, 0>>();
+      if (k == 3 && s == 2) return Square<3, FixedTaps<3, 2, 1>>();
+      if (k == 3 && s == 1) return Square<3, FixedTaps<3, 1, 0>>();
       if (k == 4 && s == 4 && low % 4 == 0) return Fixed<FixedTaps<4, 4, 0>>();
     }
     switch (s) {
@@ -296,6 +302,15 @@ class RowGather {
   void Fixed() {
     functions_ = {&GatherRow<0, Taps>, &GatherRow<1, Taps>, &GatherRow<2, Taps>, &GatherRow<3, Taps>};
   }
+  // Windows of two axes that are alike.
+  template <int k, class Taps>
+  void Square() {
+    Fixed<Taps>();
+    if (last_ != 1) return;
+    const Axis& rows = plan_.axes[0].source;
+    if (rows.kind == Axis::Kind::sliding && rows.kernel == k && rows.stride == Taps::stride && rows.dilation == 1)
+      sweep_ = &RowGather::template SweepLane<k, Taps>;
+  }
 
   void Run() {
     Choose();
@@ -305,6 +320,9 @@ class RowGather {
     shape.cells = flat ? task_.end : inner_.in;
     shape.begin = (flat ? task_.begin : 0) / (s * n);
     shape.end = (shape.cells + s * n - 1) / (s * n);
+    // The last vector may begin inside the one before, if that is of this task: nothing is masked then.
+    const bool overlaps = shape.cells % s == 0 && shape.cells / s - n >= shape.begin * n;
+    shape.last = overlaps ? shape.cells / s - n : (shape.end - 1) * n;
     shape.lists = &lists_;
     shape.stream = Streams(plan_, static_cast<const T*>(plan_.outputs[0].data), inner_.in);
     Index lowest = inner_.in, highest = -inner_.in;
@@ -314,7 +332,9 @@ class RowGather {
     });
     reads_ = {shape.begin * n + lowest, shape.end * n + highest};
     // Vectors that look at outputs that do not exist have tables of their own.
-    const auto at_edge = [&](Index v) { return v * n + lowest < 0 || v * n + n + highest > inner_.out; };
+    const auto at_edge = [&](Index v) {
+      return shape.First(v) + lowest < 0 || shape.First(v) + n + highest > inner_.out;
+    };
     Index tables = 1;
     for (Index v = shape.begin; v < shape.end; ++v) tables += at_edge(v) ? 1 : 0;
     Index box = inner_.kernel, windows = 1;
@@ -331,11 +351,13 @@ class RowGather {
     const auto table_of = scratch.Ask<Index>(shape.end - shape.begin);
     const auto row_of_gradients = scratch.Ask<T>(windows * reads_.size());
     const auto row_of_winners = scratch.Ask<std::uint8_t>(windows * reads_.size());
+    const auto row_of_sums = scratch.Ask<T>(sweep_ == nullptr ? 0 : 3 * (shape.end - shape.begin) * s * n);
     scratch.Take();
     slabs_.Fill(plan_, scratch, (flat ? 1 : plan_.axes[row_axis].source.kernel) * inner_.kernel * n);
     rows_.Fill(plan_, scratch, inner_.kernel * n);
     copied_gradients_ = scratch.At(row_of_gradients);
     copied_winners_ = scratch.At(row_of_winners);
+    sums_ = scratch.At(row_of_sums);
     shape.tables = scratch.At(table_of);
     Number* table = scratch.At(numbers);
     for (Index i = 0; i < box * n; ++i) table[i] = static_cast<Number>(i / n);
@@ -347,7 +369,7 @@ class RowGather {
       std::fill_n(own, box * n, C::nobody);
       lists_.Each([&](Index shift, Index tap) {
         for (Index l = 0; l < n; ++l) {
-          const Index o = v * n + l + shift;
+          const Index o = shape.First(v) + l + shift;
           if (o < 0 || o >= inner_.out) continue;
           for (Index number = tap; number < box; number += inner_.kernel)
             own[number * n + l] = static_cast<Number>(number);
@@ -362,7 +384,10 @@ class RowGather {
         const std::uint8_t* won = plan_.winners + places.won + lane * plan_.winner.lanes[l];
         T* gx = static_cast<T*>(plan_.outputs[0].data) + places.out + lane * plan_.outputs[0].lanes[l];
         FindRoom(at + lane);
-        GatherLane(shape, {gy, won, table}, gx);
+        if (sweep_ != nullptr)
+          (this->*sweep_)(shape, {gy, won, table}, gx);
+        else
+          GatherLane(shape, {gy, won, table}, gx);
       }
     });
     if (shape.stream) hwy::FlushStream();
@@ -400,6 +425,85 @@ class RowGather {
     }
   }
 
+  // Row after row of outputs, each read once: what they send to rows that are not complete yet is carried on.
+  template <int k, class Taps>
+  HWY_NOINLINE void SweepLane(const RowShape& shape, const Source& lane, T* gx) {
+    constexpr int s = Taps::stride;
+    constexpr int kept = k - s;
+    const D d;
+    const Taps taps(*shape.lists);
+    const Axis& axis = plan_.axes[0].source;
+    const Index vectors = shape.end;
+    const Index row_stride = plan_.outputs[0].pooled[0];
+    const Index* const tables = shape.tables;
+    const bool stream = shape.stream;
+    std::fill_n(sums_, kept * vectors * s * n, T{});
+    T* const nowhere = sums_ + kept * vectors * s * n;  // for rows that are not of this task
+    const Index reach = task_.begin + axis.padding.low;
+    Index o = reach < k ? 0 : (reach - k) / s + 1;
+    for (Index row = o * s - axis.padding.low; row < task_.end; ++o, row += s) {
+      Source source = lane;
+      if (HWY_LIKELY(o < axis.out)) {
+        const Index winner = o * plan_.winner.pooled[0];
+        source.gradients += o * plan_.inputs[0].pooled[0];
+        source.winners += winner;
+        if (HWY_UNLIKELY(winner < room_.begin || winner >= room_.end)) Copy(source, 0);
+      } else {
+        Nothing(source);
+      }
+      T* to[s];
+      HWY_UNROLL(4)
+      for (int r = 0; r < s; ++r)
+        to[r] = row + r >= task_.begin && row + r < task_.end ? gx + (row + r) * row_stride : nowhere;
+      for (Index v = 0; v < vectors; ++v) {
+        const Index first = shape.First(v);
+        const T* gradients = source.gradients + first + taps.lift;
+        const std::uint8_t* winners = source.winners + first + taps.lift;
+        const Number* numbers = source.numbers + tables[v];
+        T* const carried = sums_ + v * s * n;
+        hn::VFromD<D> sums[k][s];
+        HWY_UNROLL(4)
+        for (int r = 0; r < k; ++r) {
+          HWY_UNROLL(4)
+          for (int p = 0; p < s; ++p)
+            sums[r][p] = r < kept ? hn::LoadU(d, carried + (r * vectors * s + p) * n) : hn::Zero(d);
+        }
+        HWY_UNROLL(4)
+        for (int p = 0; p < s; ++p) {
+          HWY_UNROLL(4)
+          for (Index i = 0; i < taps.count(p); ++i) {
+            const auto gradient = hn::LoadU(d, gradients + taps.shift(p, i));
+            const auto winner = C::Winners(winners + taps.shift(p, i));
+            HWY_UNROLL(4)
+            for (int r = 0; r < k; ++r)
+              sums[r][p] = C::Add(sums[r][p], gradient, winner,
+                                  hn::Load(typename C::DN(), numbers + (r * k + taps.number(p, i)) * n));
+          }
+        }
+        HWY_UNROLL(4)
+        for (int r = 0; r < s; ++r) PutCells<s>(sums[r], to[r] + first * s, shape.cells - first * s, stream);
+        HWY_UNROLL(4)
+        for (int r = s; r < k; ++r) {
+          HWY_UNROLL(4)
+          for (int p = 0; p < s; ++p) hn::StoreU(sums[r][p], d, carried + ((r - s) * vectors * s + p) * n);
+        }
+      }
+    }
+  }
+  // Vectors of every s-th cell, of which `left` are still to come.
+  template <int s>
+  static HWY_INLINE void PutCells(const hn::VFromD<D> (&sums)[s], T* to, Index left, bool stream) {
+    HWY_UNROLL(4)
+    for (int m = 0; m < s; ++m) {
+      const auto cells = Weave<T, s>::Row(sums, m);
+      if (HWY_LIKELY(left >= n * s))
+        Put(cells, D(), to + m * n, stream);
+      else
+        hn::BlendedStore(cells, hn::FirstN(D(), static_cast<std::size_t>(std::clamp(left - m * n, Index{0}, n))), D(),
+                         to + m * n);
+    }
+  }
+
   // `known` windows, if it is not 0: then their pointers stay in registers. Arguments are read one by one: copies of
   // structures that were just written would wait for the stores.
   template <int known, class Taps>
@@ -422,7 +526,8 @@ class RowGather {
       hn::VFromD<D> sums[s];
       HWY_UNROLL(4)
       for (int r = 0; r < s; ++r) sums[r] = hn::Zero(D());
-      const Index o = v * n + taps.lift;
+      const Index first = row.First(v);
+      const Index o = first + taps.lift;
       const Index table = tables[v - begin];
       if constexpr (known > 0) {
         HWY_UNROLL(4)
@@ -431,19 +536,7 @@ class RowGather {
         for (Index w = 0; w < windows; ++w)
           AddWindow(taps, sources[w].gradients + o, sources[w].winners + o, sources[w].numbers + table, sums);
       }
-      T* to = row_to + v * n * s;
-      const Index left = cells - v * n * s;
-      if (HWY_LIKELY(left >= n * s)) {
-        HWY_UNROLL(4)
-        for (int m = 0; m < s; ++m) Put(Weave<T, s>::Row(sums, m), D(), to + m * n, stream);
-      } else {
-        HWY_UNROLL(4)
-        for (int m = 0; m < s; ++m) {
-          const Index count = std::clamp(left - m * n, Index{0}, n);
-          hn::BlendedStore(Weave<T, s>::Row(sums, m), hn::FirstN(D(), static_cast<std::size_t>(count)), D(),
-                           to + m * n);
-        }
-      }
+      PutCells<s>(sums, row_to + first * s, cells - first * s, stream);
     }
   }
 
@@ -490,6 +583,14 @@ class RowGather {
     source.winners = winners;
   }
 
+  // A row of outputs that does not exist: no cell won anywhere.
+  HWY_NOINLINE void Nothing(Source& source) {
+    std::memset(copied_winners_, 0xff, static_cast<std::size_t>(reads_.size()));
+    std::fill_n(copied_gradients_, reads_.size(), T{});
+    source.gradients = copied_gradients_ - reads_.begin;
+    source.winners = copied_winners_ - reads_.begin;
+  }
+
   const plan::Plan& plan_;
   const PullTask& task_;
   std::size_t last_;
@@ -499,8 +600,10 @@ class RowGather {
   SeenLists slabs_, rows_;                  // of all axes but the last two, and of the one before the last
   plan::Span reads_{};                      // of a row of outputs, what vectors read
   plan::Span room_{};
+  void (RowGather::*sweep_)(const RowShape& shape, const Source& lane, T* gx) = nullptr;
   T* copied_gradients_ = nullptr;
   std::uint8_t* copied_winners_ = nullptr;
+  T* sums_ = nullptr;
 };
 
 // Lanes that are neighbours in memory gather together, cell by cell.

@@ -22,6 +22,9 @@
 #define HWY_DISABLED_TARGETS CENOTE_LEFT_OUT
 #endif
 
+// A lambda of kernels that is called in inner loops.
+#define CENOTE_INNER HWY_ATTR __attribute__((always_inline))
+
 // Calls `function`, exported by HWY_EXPORT, for the target in use. Takes the place of HWY_DYNAMIC_DISPATCH, which does
 // not know of limit_target: see targets/target.hpp.
 #define CENOTE_DISPATCH(function) \

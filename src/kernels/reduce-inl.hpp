@@ -12,6 +12,7 @@
 #include "kernels/finish-inl.hpp"
 #include "kernels/folds-inl.hpp"
 #include "kernels/passes-inl.hpp"
+#include "kernels/runs-inl.hpp"
 #include "kernels/stream-inl.hpp"
 #include "kernels/task-inl.hpp"
 #include "kernels/whole-inl.hpp"
@@ -137,7 +138,7 @@ class Reduction {
 
   // Blocks and whole planes have their own ways.
   static constexpr bool folds = !S::lifts && !S::weighted, wholes = folds && S::inputs == 1,
-                        doubles = requires { requires S::overlaps; };
+                        doubles = requires { requires S::overlaps; }, runs = folds && requires { requires S::widens; };
 
   static Index width_of(const plan::Plan& plan) { return plan.vectors * vector_lanes<Raw>; }
   static Index Tasks(const plan::Plan& plan) {
@@ -147,6 +148,8 @@ class Reduction {
       if (plan.folds) return Folds<S>::Tasks(plan);
     if constexpr (doubles)
       if (plan.doubles) return Doubles<S>::Tasks(plan);
+    if constexpr (runs)
+      if (plan.runs) return Runs<S>::Tasks(plan);
     if constexpr (!S::lifts)
       if (plan.streams) return Stream<S>::Tasks(plan);
     return Lanes::Groups(plan, width_of(plan)) * BlocksOf(plan);
@@ -159,6 +162,8 @@ class Reduction {
       if (plan.folds) return Folds<S>::Run(plan, task);
     if constexpr (doubles)
       if (plan.doubles) return Doubles<S>::Run(plan, task);
+    if constexpr (runs)
+      if (plan.runs) return Runs<S>::Run(plan, task);
     if constexpr (!S::lifts)
       if (plan.streams) return Stream<S>::Run(plan, task);
     Reduction reduction(plan);

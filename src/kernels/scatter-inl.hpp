@@ -107,7 +107,7 @@ class Scatter {
         if (single_)
           AddSingle(group, gy_step, won_step, gx_step);
         else
-          for (Index lane = 0; lane < group; ++lane, gy_ += gy_step, won_ += won_step, gx_ += gx_step) Add();
+          for (Index lane = 0; lane < group;) lane += AddSome(group - lane, gy_step, won_step, gx_step);
         left -= group;
       }
     });
@@ -234,6 +234,22 @@ class Scatter {
     return true;
   }
 
+  // One lane, or two if there are: then additions to one cell that wait for each other are of two planes in turn.
+  Index AddSome(Index left, Index gy_step, Index won_step, Index gx_step) {
+    Index lanes = 1;
+    if constexpr (direct) {
+      if (flat_ && left >= 2) {
+        lanes = 2;
+        AddTwoRows(gx_, gx_ + gx_step, starts_, places_, gy_, gy_ + gy_step, won_, won_ + won_step, row_.end);
+      }
+    }
+    if (lanes == 1) Add();
+    gy_ += lanes * gy_step;
+    won_ += lanes * won_step;
+    gx_ += lanes * gx_step;
+    return lanes;
+  }
+
   void Add() {
     G* const sums = Sums();
     if (flat_) {
@@ -256,6 +272,15 @@ class Scatter {
     for (Index o = begin; o < end; ++o) {
       G& sum = sums[starts[o] + places[won[o]]];
       sum = sum + gy[o];
+    }
+  }
+  static HWY_NOINLINE void AddTwoRows(G* sums, G* other_sums, const Index* starts, const Index* places, const G* gy,
+                                      const G* other_gy, const U* won, const U* other_won, Index end) {
+    for (Index o = 0; o < end; ++o) {
+      G& sum = sums[starts[o] + places[won[o]]];
+      G& other = other_sums[starts[o] + places[other_won[o]]];
+      sum = sum + gy[o];
+      other = other + other_gy[o];
     }
   }
   // Gradients of neighbouring outputs, as sums are added.

@@ -37,7 +37,8 @@ struct SquarePlane {
 };
 
 // Lines take the results, row after row: Go(o) to row o, Next(), and lines(piece, slot, column), where slots count
-// whole vectors and columns count outputs. What they leave in the piece is not looked at.
+// whole vectors and columns count outputs. What they leave in the piece is not looked at. Spots<groups>(slot, column)
+// takes a vector of columns of row after row: Put(pieces).
 template <class S, Index s, int k>
 class Squares {
  public:
@@ -74,6 +75,11 @@ class Squares {
     }
     HWY_INLINE void Step(const Index (&pitch)[S::inputs]) {
       for (int i = 0; i < S::inputs; ++i) at[i] += pitch[i];
+    }
+    // What is read some rows later.
+    HWY_INLINE void Foresee(Index position) const {
+      HWY_UNROLL(16)
+      for (int i = 0; i < S::inputs; ++i) hwy::Prefetch(at[i] + position + Index{2048 / sizeof(Raw)});
     }
   };
 
@@ -136,8 +142,7 @@ class Squares {
   // Row after row, as they lie in memory: what a window shares with the next one is carried in rows of pieces.
   template <class Lines>
   static HWY_NOINLINE void Sweep(const Table& table, const SquarePlane<S> plane, Index o, Index end, Lines lines) {
-    const Index inner_begin = table.inner_begin(), inner_end = table.inner_end(), edges = table.edges();
-    const Index last = table.First(table.chunks() - 1);
+    const Index edges = table.edges();
     struct {
       Reader<true> reader;
       Index chunk, column;
@@ -146,47 +151,60 @@ class Squares {
       const Index chunk = table.EdgeChunk(e);
       at_end[e] = {Reader<true>(table, chunk), chunk, table.First(chunk)};
     }
-    const Index low = table.Position(0);
     const Index width = plane.width;
     Lane* carried[2] = {plane.carried, plane.carried + S::parts * width};
     Index row = plane.axis->taps[o].start;  // of the first row of the windows
     Rows rows(plane, row);
     for (int r = 0; r < k - s; ++r) {
-      Piece piece;
-      for (Index e = 0; e < edges; ++e) {
-        at_end[e].reader.Reduce(rows.at, piece);
-        Store(piece, at_end[e].chunk, carried[r], width);
-      }
-      for (Index chunk = inner_begin; chunk < inner_end; ++chunk) {
-        Reader<false>::At(table, HWY_MIN(chunk * n, last) * s + low).Reduce(rows.at, piece);
+      EachChunk(at_end, edges, table, rows, [&](const auto& reader, Index chunk, Index) CENOTE_INNER {
+        Piece piece;
+        reader.Reduce(rows.at, piece);
         Store(piece, chunk, carried[r], width);
-      }
+      });
       rows.Step(plane.pitch);
     }
     for (; o < end; ++o) {
-      for (Index e = 0; e < edges; ++e)
-        SweepChunk(at_end[e].reader, rows, row, plane, carried, at_end[e].chunk, at_end[e].column, lines);
-      for (Index chunk = inner_begin; chunk < inner_end; ++chunk) {
-        const Index column = HWY_MIN(chunk * n, last);
-        SweepChunk(Reader<false>::At(table, column * s + low), rows, row, plane, carried, chunk, column, lines);
+      // Rows are read one after the other: two at a time, of some hundred bytes each, are more than the hardware
+      // foresees.
+      if constexpr (s == 2) {
+        EachChunk(at_end, edges, table, rows, [&](const auto& reader, Index chunk, Index) CENOTE_INNER {
+          Piece piece;
+          reader.Reduce(rows.at, piece);
+          Store(piece, chunk, carried[k - s], width);
+        });
+        rows.Step(plane.pitch);
       }
+      EachChunk(at_end, edges, table, rows, [&](const auto& reader, Index chunk, Index column) CENOTE_INNER {
+        SweepChunk(reader, rows, row, plane, carried, chunk, column, lines);
+      });
       if constexpr (k - s == 2) std::swap(carried[0], carried[1]);
-      for (Index r = 0; r < s; ++r) rows.Step(plane.pitch);
+      rows.Step(plane.pitch);
       row += s;
       lines.Next();
     }
   }
+  // Calls use(reader, chunk, first output) for the chunks of a row.
+  template <class Ends, class F>
+  static HWY_INLINE void EachChunk(const Ends& at_end, Index edges, const Table& table, const Rows& rows, F&& use) {
+    for (Index e = 0; e < edges; ++e) use(at_end[e].reader, at_end[e].chunk, at_end[e].column);
+    const Index last = table.First(table.chunks() - 1);
+    const Index low = table.Position(0);
+    const Index end = table.inner_end();
+    for (Index chunk = table.inner_begin(); chunk < end; ++chunk) {
+      const Index column = HWY_MIN(chunk * n, last);
+      rows.Foresee(column * s + low);
+      use(Reader<false>::At(table, column * s + low), chunk, column);
+    }
+  }
+  // The last row of the windows; those before it have been reduced.
   template <bool edge, class Lines>
-  static HWY_INLINE void SweepChunk(const Reader<edge>& reader, Rows rows, Index row, const SquarePlane<S>& plane,
-                                    Lane* const (&carried)[2], Index chunk, Index column, const Lines& lines) {
+  static HWY_INLINE void SweepChunk(const Reader<edge>& reader, const Rows& rows, Index row,
+                                    const SquarePlane<S>& plane, Lane* const (&carried)[2], Index chunk, Index column,
+                                    const Lines& lines) {
     Piece pieces[k];
     HWY_UNROLL(16)
-    for (int r = 0; r < k - s; ++r) Load(pieces[r], chunk, carried[r], plane.width);
-    HWY_UNROLL(16)
-    for (int r = k - s; r < k; ++r) {
-      reader.Reduce(rows.at, pieces[r]);
-      rows.Step(plane.pitch);
-    }
+    for (int r = 0; r < k - 1; ++r) Load(pieces[r], chunk, carried[r], plane.width);
+    reader.Reduce(rows.at, pieces[k - 1]);
     // In the place of the row that is done with.
     if constexpr (k > s) Store(pieces[k - 1], chunk, carried[0], plane.width);
     Piece acc;
@@ -207,7 +225,7 @@ class Squares {
   }
   template <bool edge, class Lines>
   static HWY_INLINE void Strip(const Reader<edge>& reader, const SquarePlane<S>& plane, Index chunk, Index column,
-                               Index o, Index end, Lines lines) {
+                               Index o, Index end, const Lines& lines) {
     Index row = plane.axis->taps[o].start;
     Rows rows(plane, row);
     Piece pieces[k];
@@ -216,6 +234,7 @@ class Squares {
       reader.Reduce(rows.at, pieces[r]);
       rows.Step(plane.pitch);
     }
+    auto spots = lines.template Spots<groups>(chunk * n, column);
     for (; o < end; ++o) {
       HWY_UNROLL(16)
       for (int r = k - s; r < k; ++r) {
@@ -225,8 +244,7 @@ class Squares {
       Piece acc;
       MergeRows(pieces, plane, row, acc);
       row += s;
-      Put(acc, chunk, column, lines);
-      lines.Next();
+      spots.Put(acc);
       HWY_UNROLL(16)
       for (int r = 0; r < k - s; ++r)
         for (int g = 0; g < groups; ++g)

@@ -4,8 +4,9 @@
 //   Merge   acc = (acc, later)              MergeBefore    acc = (earlier, acc)
 //   Tap     one tap from registers          Bound          numbers of taps that exist
 // `overlaps` states may see a tap twice. `common` states deserve loops of their own for the most usual windows, at the
-// price of their compilation. A vector of the input may fill several vectors of states; `group` says which of them.
-// Every merge keeps the order of taps, so that the first maximum and the last NaN win whatever the tree (M2, M3).
+// price of their compilation. `widens` states add in a type wider than the input's. A vector of the input may fill
+// several vectors of states; `group` says which of them. Every merge keeps the order of taps, so that the first maximum
+// and the last NaN win whatever the tree (M2, M3).
 #if defined(CENOTE_KERNELS_STATES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_KERNELS_STATES_INL_HPP
 #undef CENOTE_KERNELS_STATES_INL_HPP
@@ -276,7 +277,7 @@ struct SumState {
   using V = hn::VFromD<D>;
   static constexpr int parts = 1, inputs = 1;
   static constexpr bool lifts = false, repeats = false, weighted = weigh, plain = std::is_same_v<T, L> && !weigh,
-                        common = std::is_floating_point_v<T>;
+                        common = std::is_floating_point_v<T>, widens = !std::is_same_v<T, L>;
 
   static HWY_INLINE void First(V (&s)[1], const Raw* p, Index, Index, double weight) {
     s[0] = LoadWide<T>(D(), p);

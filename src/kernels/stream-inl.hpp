@@ -365,6 +365,18 @@ class Stream {
   // Where the pieces of row o of the last two axes begin in a slice.
   [[nodiscard]] Index LineOf(Index o) const { return (o - block_.begin[last_ - 1]) * slice_[last_]; }
 
+  // The same columns of row after row, where lines are told each time.
+  template <class Lines, int groups>
+  struct LineSpots {
+    Lines lines;
+    Index slot, column;
+    HWY_INLINE void Put(typename S::V (&acc)[groups][S::parts]) {
+      HWY_UNROLL(16)
+      for (int g = 0; g < groups; ++g) lines(acc[g], slot + g * vector_lanes<Lane>, column + g * vector_lanes<Lane>);
+      lines.Next();
+    }
+  };
+
   // What comes out of two axes, row after row: pieces, or results.
   struct PieceLines {
     Stream& stream;
@@ -377,7 +389,27 @@ class Stream {
     HWY_INLINE void AtLane(const typename S::V (&acc)[S::parts], Index column, Index lane) const {
       S::Store(acc, line_ + column * S::parts * stream.width_ + lane, stream.width_);
     }
+    template <int groups>
+    HWY_INLINE LineSpots<PieceLines, groups> Spots(Index slot, Index column) const {
+      return {*this, slot, column};
+    }
     Lane* line_ = nullptr;
+  };
+  // Where the same columns of row after row of results go: what depends on the column alone has been looked up.
+  template <int groups>
+  struct ResultSpots {
+    const plan::Plan& plan;
+    Finish<S> finish;
+    typename Finish<S>::Spot spot[groups];
+    RowTarget<Raw> target;
+    Index pitch[3];
+    Index column, columns;
+    HWY_INLINE void Put(const typename S::V (&acc)[groups][S::parts]) {
+      HWY_UNROLL(16)
+      for (int g = 0; g < groups; ++g)
+        finish.PutAt(spot[g], plan, acc[g], column + g * vector_lanes<Lane>, 0, columns, target);
+      target.Step(pitch);
+    }
   };
   struct ResultLines {
     Stream& stream;
@@ -388,18 +420,22 @@ class Stream {
       finish_ = stream.finish_;
       const std::size_t rows = stream.last_ > 0 ? stream.last_ - 1 : 0;
       for (std::size_t i = 0; i < 2; ++i) {
-        pitch_[i] = stream.plan_.outputs[i].pooled[rows];
+        pitch_[i] = target_.out[i] != nullptr ? stream.plan_.outputs[i].pooled[rows] : 0;
         cell_[i] = stream.plan_.outputs[i].pooled[stream.last_];
       }
-      pitch_[2] = stream.plan_.winner.pooled[rows] * stream.plan_.winner_bytes;
+      pitch_[2] = Finish<S>::winners ? stream.plan_.winner.pooled[rows] * stream.plan_.winner_bytes : 0;
       cell_[2] = stream.plan_.winner.pooled[stream.last_] * stream.plan_.winner_bytes;
       columns_ = stream.columns_;
       width_ = stream.width_;
     }
-    HWY_INLINE void Next() {
-      for (int i = 0; i < 2; ++i)
-        if (target_.out[i] != nullptr) target_.out[i] += pitch_[i];
-      if (Finish<S>::winners) target_.winners += pitch_[2];
+    HWY_INLINE void Next() { target_.Step(pitch_); }
+    template <int groups>
+    HWY_INLINE ResultSpots<groups> Spots(Index, Index column) const {
+      ResultSpots<groups> spots{stream.plan_, finish_, {}, target_, {pitch_[0], pitch_[1], pitch_[2]},
+                                column,       columns_};
+      HWY_UNROLL(16)
+      for (int g = 0; g < groups; ++g) spots.spot[g] = finish_.At(column + g * vector_lanes<Lane>, 0);
+      return spots;
     }
     HWY_INLINE void operator()(const typename S::V (&acc)[S::parts], Index, Index column) const {
       finish_.Put(stream.plan_, acc, column, 0, columns_, target_);
@@ -450,6 +486,10 @@ class Stream {
     HWY_INLINE void AtLane(typename S::V (&acc)[S::parts], Index column, Index lane) const {
       Merge(acc, line + column * S::parts * width + lane);
       results.AtLane(acc, column, lane);
+    }
+    template <int groups>
+    HWY_INLINE LineSpots<MergeLines, groups> Spots(Index slot, Index column) const {
+      return {*this, slot, column};
     }
   };
 

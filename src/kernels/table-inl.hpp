@@ -22,7 +22,7 @@ namespace {
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 template <class S>
 constexpr Kernel KernelOf() {
-  return {&Reduction<S>::Tasks, &Reduction<S>::Run, S::common, Reduction<S>::doubles};
+  return {&Reduction<S>::Tasks, &Reduction<S>::Run, S::common, Reduction<S>::doubles, Reduction<S>::runs};
 }
 
 template <class Plain, class Pairs>

@@ -11,6 +11,7 @@ struct Kernel {
   void (*run)(const plan::Plan&, Index task) = nullptr;
   bool common = false;    // it has loops of its own for the most usual windows
   bool overlaps = false;  // taps may be merged twice
+  bool runs = false;      // it has a way for large windows of sums
 };
 
 // Null entries mean that the definition serves the case.

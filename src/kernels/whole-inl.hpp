@@ -14,39 +14,33 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
 
-// Hands over the cells of as many rows as fill a vector side by side, `pitch` apart, in their order: use(cell, number).
-// Rows that follow these are asked for ahead of their turn: so many short rows are more than the hardware follows.
-template <class Raw, int inputs, class F>
-HWY_INLINE void EachCell(const Raw* const (&rows)[inputs], Index pitch, Index cells, F&& use) {
+// to[cell * n + row]: the cells of as many rows as fill a vector, `pitch` apart, side by side. There are at least 16
+// bytes of them. Rows that follow these are asked for ahead of their turn: so many short rows are more than the
+// hardware follows.
+template <class Raw>
+HWY_INLINE void TransposeCells(const Raw* rows, Index pitch, Index cells, Raw* to) {
   using D = hn::ScalableTag<Bits<Raw>>;
   const D d;
   constexpr Index n = vector_lanes<Raw>;
   constexpr int side = 16 / sizeof(Raw);
-  for (Index c = 0; c < cells;) {
+  for (Index c = 0; c < cells; c += side) {
     const Index begin = HWY_MIN(c, cells - side);  // the last square overlaps the one before
-    hn::VFromD<D> square[inputs][side];
-    HWY_UNROLL(16)
-    for (int i = 0; i < inputs; ++i) {
-      if (c % (64 / Index{sizeof(Raw)}) == 0) {
-        const Raw* next = rows[i] + n * pitch + c;
-        HWY_UNROLL(16)
-        for (Index l = 0; l < n; ++l, next += pitch) hwy::Prefetch(next);
-      }
+    if (c % (64 / Index{sizeof(Raw)}) == 0) {
+      const Raw* next = rows + n * pitch + c;
       HWY_UNROLL(16)
-      for (int r = 0; r < side; ++r) square[i][r] = LoadBlocks(d, rows[i] + begin + r * pitch, side * pitch);
-      TransposeBlocks(d, square[i]);
+      for (Index l = 0; l < n; ++l, next += pitch) hwy::Prefetch(next);
     }
+    hn::VFromD<D> square[side];
     HWY_UNROLL(16)
-    for (int r = 0; r < side; ++r) {
-      if (begin + r < c) continue;
-      hn::VFromD<hn::ScalableTag<Raw>> raw[inputs];
-      HWY_UNROLL(16)
-      for (int i = 0; i < inputs; ++i) raw[i] = hn::BitCast(hn::ScalableTag<Raw>(), square[i][r]);
-      use(raw, begin + r);
-    }
-    c = begin + side;
+    for (int r = 0; r < side; ++r) square[r] = LoadBlocks(d, rows + begin + r * pitch, side * pitch);
+    TransposeBlocks(d, square);
+    HWY_UNROLL(16)
+    for (int r = 0; r < side; ++r) hn::StoreU(square[r], d, reinterpret_cast<Bits<Raw>*>(to) + (begin + r) * n);
   }
 }
+
+// So few that loading the next ones goes on while these are added up.
+inline constexpr Index cells_at_once = 64;
 
 template <class S>
 class Whole {
@@ -72,6 +66,9 @@ class Whole {
   explicit Whole(const plan::Plan& plan)
       : plan_(plan), rank_(static_cast<std::size_t>(plan.rank)), multiplier_(MultipliersOf(plan)) {
     for (std::size_t a = 0; a < rank_; ++a) cells_ *= plan.axes[a].in;
+    const Index columns = plan.axes[rank_ - 1].in;
+    chunk_ = HWY_MAX(Index{1}, cells_at_once / columns) * columns;
+    buffer_ = scratch_.Ask<Raw>((chunk_ + 16 / Index{sizeof(Raw)}) * n);
     numbers_ = scratch_.Ask<double>(Finish<S>::Numbers(1));
     scratch_.Take();
     Index real = 1, padded = 1;
@@ -95,29 +92,39 @@ class Whole {
     const std::size_t last = rank_ - 1;
     const Index columns = plan_.axes[last].in;
     const Index first = plan_.axes[last].taps[0].first;
-    Index column = 0;
-    Piece row, plane;
+    Piece plane;
     Index line = 0;
     const std::size_t outer = rank_ > 1 ? rank_ - 2 : 0;
     const Index lines = rank_ > 1 ? plan_.axes[outer].in : 1;
     const Index line_first = rank_ > 1 ? plan_.axes[outer].taps[0].first : 0;
     const Index multiplier = rank_ > 1 ? multiplier_[outer] : 0;
     plane_ = 0;
-    const Raw* rows[1] = {static_cast<const Raw*>(plan_.inputs[0].data) + lane * pitch};
-    EachCell<Raw>(rows, pitch, cells_, [&](const auto& raw, Index) HWY_ATTR {
-      HWY_UNROLL(16)
-      for (int g = 0; g < groups; ++g) {
-        typename S::V tap[S::parts];
-        S::Tap(tap, raw, first + column, g);
-        Join<S>(tap, column == 0, row[g]);
+    const Raw* const rows = static_cast<const Raw*>(plan_.inputs[0].data) + lane * pitch;
+    Raw* const buffer = scratch_.At(buffer_);
+    for (Index begin = 0; begin < cells_; begin += chunk_) {
+      const Index stop = HWY_MIN(cells_, begin + chunk_);
+      const Index from = HWY_MIN(begin, cells_ - 16 / Index{sizeof(Raw)});  // squares are whole
+      TransposeCells(rows + from, pitch, stop - from, buffer);
+      const Raw* cell = buffer + (begin - from) * n;
+      for (const Raw* const end = buffer + (stop - from) * n; cell != end;) {
+        Piece row;
+        HWY_UNROLL(16)
+        for (int g = 0; g < groups; ++g) S::First(row[g], cell + g * vector_lanes<Lane>, 0, first, 1);
+        cell += n;
+        for (Index column = 1; column < columns; ++column, cell += n) {
+          HWY_UNROLL(16)
+          for (int g = 0; g < groups; ++g) {
+            typename S::V tap[S::parts];
+            S::First(tap, cell + g * vector_lanes<Lane>, 0, first + column, 1);
+            S::Merge(row[g], tap);
+          }
+        }
+        JoinAll(row, line, (line_first + line) * multiplier, plane);
+        if (++line < lines) continue;
+        line = 0;
+        if (rank_ > 2) EndPlane(plane);
       }
-      if (++column < columns) return;
-      column = 0;
-      JoinAll(row, line, (line_first + line) * multiplier, plane);
-      if (++line < lines) return;
-      line = 0;
-      if (rank_ > 2) EndPlane(plane);
-    });
+    }
     if (rank_ > 2) Assign(plane, planes_[0]);
     Put(plane, lane);
   }
@@ -156,8 +163,9 @@ class Whole {
   const plan::Plan& plan_;
   std::size_t rank_;
   std::array<Index, max_rank> multiplier_;
-  Index cells_ = 1, plane_ = 0;
+  Index cells_ = 1, chunk_ = 1, plane_ = 0;
   plan::Scratch scratch_;
+  plan::Scratch::Array<Raw> buffer_{};
   plan::Scratch::Array<double> numbers_{};
   Finish<S> finish_{};
   Piece planes_[max_rank];  // what the axes from each on have come to

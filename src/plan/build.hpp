@@ -249,6 +249,7 @@ struct Request {
   bool lifts = false;     // values are transformed before they are reduced
   bool common = false;    // kernels have loops of their own for the most usual windows
   bool overlaps = false;  // taps may be merged twice
+  bool runs = false;      // sums have a way of their own for large windows
 };
 
 inline constexpr Index tile_budget = 768 * 1024;  // bytes: well inside the second-level cache
@@ -271,6 +272,8 @@ class Builder {
     if (plan_.folds) return;
     plan_.doubles = doubles();
     if (plan_.doubles) return;
+    plan_.runs = runs();
+    if (plan_.runs) return;
     mode();
     blocks();
   }
@@ -454,6 +457,43 @@ class Builder {
     return true;
   }
 
+  // Sums of windows one cell apart along the last of at most two axes, some of which are large. Whether they go this
+  // way is a matter of the geometry alone: it decides about the order of additions.
+  [[nodiscard]] bool runs() {
+    PooledAxis& last = plan_.axes[at(plan_.rank - 1)];
+    if (!request_.runs || plan_.rank > 2 || plan_.some_empty || !has_no_weights()) return false;
+    if (!last.slides || last.step != 1 || last.stride != 1 || last.kernel < 2 || last.out < 64) return false;
+    const PooledAxis& first = plan_.axes[0];
+    if (plan_.rank == 2 && (!first.slides || first.step != 1)) return false;
+    if (last.kernel < 7 && (plan_.rank == 1 || first.kernel < 7)) return false;
+    const Index rows = plan_.rank == 2 ? first.kernel : 1;
+    if (rows * (last.kernel + 64) > 1 << 18) return false;  // sums of blocks of rows are kept
+    const bool by_lanes = plan_.inputs[0].access == Access::lanes && plan_.outputs[0].access == Access::lanes;
+    const Index vector = request_.vector / request_.element;
+    const auto fit = [&](Index width) {
+      const auto bytes = [&] { return (rows + 6) * reach(last, last.outputs_per_block) * width * 8; };
+      while (bytes() > 2 * tile_budget && last.outputs_per_block > 4 * last.kernel && last.outputs_per_block > 64) {
+        last.outputs_per_block = (last.outputs_per_block + 1) / 2;
+        last.blocks = detail::ceil_div(last.out, last.outputs_per_block);
+      }
+    };
+    if (!by_lanes) {
+      lane_by_lane([&] { fit(1); });
+      return true;
+    }
+    const Index cells = one_block();
+    const Index inner = plan_.lanes.sizes[at(plan_.lanes.rank - 1)];
+    plan_.together = std::min(inner / vector, std::max(Index{1}, 16 / vector)) * vector;
+    fit(plan_.together);
+    divide(plan_.lanes.count / inner, plan_.lanes.count * cells);
+    return true;
+  }
+  [[nodiscard]] bool has_no_weights() const {
+    for (int a = 0; a < plan_.rank; ++a)
+      if (plan_.axes[at(a)].weights != nullptr) return false;
+    return true;
+  }
+
   // Lanes one after the other, several to a task, in blocks that `fit` makes small enough.
   template <class F>
   void lane_by_lane(F&& fit) {
@@ -491,7 +531,6 @@ class Builder {
     const bool contiguous = plan_.inputs[0].pooled[at(plan_.rank - 1)] == 1 &&
                             plan_.inputs[0].access == Access::cells &&
                             (plan_.inputs[1].data == nullptr || plan_.inputs[1].pooled[at(plan_.rank - 1)] == 1);
-    const bool small = plan_.lanes.count * 2 >= vector && (request_.lifts || cells * request_.vector <= 32 * 1024);
     bool direct = !plan_.some_empty && !request_.lifts;
     for (int a = 0; a < plan_.rank; ++a) {
       const PooledAxis& axis = plan_.axes[at(a)];
@@ -501,6 +540,9 @@ class Builder {
         last.slides && last.stride <= (request_.common ? 4 : 2) && last.kernel <= 16 && last.in >= vector;
     const bool spreads = last.spread > 0 && request_.common && last.source.kernel <= 16;
     const bool along_row = direct && last.out >= vector / 2 && (slides || spreads);
+    // Small planes stand side by side in vectors, unless their rows are long enough to be reduced where they lie.
+    const bool small = plan_.lanes.count * 2 >= vector && (request_.lifts || cells * request_.vector <= 32 * 1024) &&
+                       !(along_row && last.in >= 2 * vector && last.kernel <= 3);
     plan_.rows = contiguous && !small && (along_row || (last.in >= vector && rows >= vector / 2));
     plan_.streams = plan_.rows ? along_row : direct && in_place();
     // Several vectors side by side make up for what a task costs, as long as the tile stays small.

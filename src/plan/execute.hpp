@@ -176,6 +176,7 @@ void plan_forward(Run& run, const Op& op, const Kernel& kernel, Index state, con
   request.state = state;
   request.common = kernel.common;
   request.overlaps = kernel.overlaps;
+  request.runs = kernel.runs;
   request.inputs[0] = x;
   request.outputs[0] = y;
   if (winners != nullptr) {
@@ -412,6 +413,7 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
   request.direction = Direction::adjoint;
   const Kernel& plain = lengthy ? table.long_sum : near ? table.near_sum : table.sum;
   request.common = plain.common;
+  request.runs = plain.runs;
   request.inputs[0] = array_of(gy, spec::detail::output_strides(g, gy.strides()), false);
   request.outputs[0] = array_of(gx, gx.strides(), true);
   bool weighted = false;
@@ -493,6 +495,9 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
   return pull_sum<T>(op, g, gy, gx, exec, adds_nearby<T, Op>(g));
 }
 
+// Outputs of a row from which on gathering in vectors costs less than going to one cell per output.
+inline constexpr Index least_gathering_row = 20;
+
 // gx = gradients added at the winners.
 template <class T>
 bool pull(const Geometry& g, const Winners& winners, const View<const T>& gy, const View<T>& gx,
@@ -518,10 +523,10 @@ bool pull(const Geometry& g, const Winners& winners, const View<const T>& gy, co
   const bool by_lanes = plan.outputs[0].access == Access::lanes;
   plan.few_windows = compares && by_lanes && windows <= max_side_windows && plan.inputs[0].access == Access::lanes &&
                      plan.winner.access == Access::lanes;
-  plan.rows = compares && !by_lanes && taps <= (last.source.kernel <= 3 ? max_row_taps : 16) &&
-              last.source.kind == Axis::Kind::sliding && last.source.stride <= 4 &&
-              plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)] == 1 &&
-              last.source.in >= table.vector / Index{2 * sizeof(T)} && gx.size() >= 1024;
+  plan.rows = compares && !by_lanes && (plan.rank <= 2 || (windows == 1 && last.source.out >= 32)) &&
+              taps <= (last.source.kernel <= 3 ? max_row_taps : 16) && last.source.kind == Axis::Kind::sliding &&
+              last.source.stride <= 4 && plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)] == 1 &&
+              last.source.out >= least_gathering_row && gx.size() >= 1024;
   // Vectors of cells begin at multiples of their stride. Outputs that scatter look again at those of the block before.
   Index unit = 1;
   if (plan.rows && plan.rank == 1) unit = 64 * last.source.stride;

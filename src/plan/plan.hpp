@@ -21,6 +21,9 @@ inline constexpr Index max_extent = 64;  // of windows that stream
 // that hold one cell of what gathers side by side.
 inline constexpr Index max_compared_taps = 254, max_row_taps = 27, max_side_windows = 36;
 
+// Sums that were added in f32 are divided in f32 by integers up to here, all of which it has.
+inline constexpr Index largest_f32_divisor = Index{1} << 24;
+
 // The taps of one output along one axis that lie in the input.
 struct Taps {
   Index start;   // position of the first one
@@ -132,6 +135,7 @@ struct Plan {
   bool whole = false;        // one window holds all of a plane, whose cells are neighbours
   bool folds = false;        // the last axis is the cells of blocks, of which windows along the other one consist
   bool doubles = false;      // windows are made of runs that overlap
+  bool runs = false;         // sums of windows are made of runs that do not
   Index together = 1;        // lanes of a task of any of these
   Formula formula{};
   std::atomic<bool>* odd = nullptr;     // set by a kernel that met a result it is not sure of

@@ -176,6 +176,8 @@ class Tiny {
             const double sum = static_cast<double>(tiny_sum<Sum>(p, window)) + 0.0;  // -0 becomes +0 (A5)
             if constexpr (std::same_as<T, double>)
               result = sum / static_cast<double>(number);
+            else if (std::same_as<T, Sum> && number >= -largest_f32_divisor && number <= largest_f32_divisor)
+              result = static_cast<T>(sum) / static_cast<T>(number);
             else
               result = static_cast<T>(sum * (1.0 / static_cast<double>(number)));
             if constexpr (std::same_as<T, Sum>) unsure |= !std::isfinite(result);

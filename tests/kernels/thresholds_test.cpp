@@ -236,6 +236,59 @@ TEST(Thresholds, LargeWindowsOneCellApart) {
   sweep(try_resolve({1, 2000, 300}, Sliding{.kernel = {4, 4}, .stride = 1}), Type::f64, Max{}, forward_verb);
 }
 
+// Sums and averages of large windows one cell apart, on both sides of where they are made of runs: every number of
+// runs, blocks of rows that end inside the plane, behind it and with it, lanes that are neighbours, and planes cut for
+// several threads, whose results must not know of the cuts.
+TEST(Thresholds, SumsOfLargeWindowsOneCellApart) {
+  Sweep sweep;
+  for (const Index k : {5, 6, 7, 8, 12, 16, 17, 31, 64, 65, 70})
+    for (const Index h : {k, k + 1, 2 * k - 1, 2 * k, 3 * k + 1})
+      for (const Index w : {std::max(k, Index{63}), k + 63, Index{131}})
+        for (const Type type : {Type::f32, Type::f16, Type::u8, Type::i32}) {
+          const Index low = h % 3 == 0 ? 0 : h % 3 == 1 ? k / 2 : k - 1;
+          const Sliding window{.kernel = {k, k}, .stride = {h % 2 + 1, 1}, .padding = {{low, k / 2}}};
+          sweep(try_resolve({1, h, w}, window), type, Average{}, forward_verb);
+          if (h % 4 == 0) sweep(try_resolve({1, h, w}, window), type, Average{Divisor::real}, forward_verb);
+          if (!is_integer(type) && k < 20) sweep(try_resolve({1, h, w}, window), type, Sum{}, vjp_verb);
+          if (k < 20) {
+            const Sliding lanes{.kernel = {k, k}, .stride = 1, .padding = {{low, k / 2}}, .axes = {0, 1}};
+            sweep(try_resolve({h, std::min(w, Index{70}), 19}, lanes), type, Average{}, forward_verb);
+          }
+        }
+  for (const Index k : {7, 40, 200})
+    sweep(try_resolve({2, 1000}, Sliding{.kernel = {k}, .stride = 1, .padding = k / 2}), Type::f32, Sum{},
+          forward_verb | vjp_verb);
+  for (const Dims& in : {Dims{1, 400, 600}, Dims{1, 70, 3000}}) {
+    Case c{.op = Average{}, .geometry = resolve(in, Sliding{.kernel = {9, 21}, .stride = 1, .padding = {4, 10}})};
+    c.x = Values::nans;
+    c.verbs = forward_verb | vjp_verb;
+    const std::string problem = disagreement(c);
+    EXPECT_TRUE(problem.empty()) << problem;
+  }
+}
+
+// Squares whose gradients are gathered row by row, on both sides of the width at which they are: rows of broken
+// vectors, windows that end before the rows do, padding that moves them, and planes cut into blocks of rows.
+TEST(Thresholds, GradientsOfSmallSquares) {
+  Sweep sweep;
+  for (const auto& [k, s] : std::vector<std::pair<Index, Index>>{{2, 2}, {3, 2}, {3, 1}})
+    for (const Index low : {Index{0}, Index{1}, Index{2}})
+      for (const Index high : {Index{0}, Index{1}})
+        for (const Index w : {19, 20, 22, 33, 40, 41, 42, 43, 64, 66, 95, 130})
+          for (const Type type : {Type::f32, Type::f64}) {
+            const Sliding window{.kernel = {k, k}, .stride = s, .padding = {{low, high}, {std::min(low, k - 1), low}}};
+            sweep(try_resolve({2, 3 * w % 29 + 20, w}, window), type, Max{}, linearize_verb);
+          }
+  for (const Index lanes : {3, 4, 9})  // planes too small for it, one and several at a time
+    for (const Index w : {4, 7, 13, 19})
+      sweep(try_resolve({lanes, w + 50, w}, Sliding{.kernel = {3, 3}, .stride = 2, .padding = 1}), Type::f32, Max{},
+            linearize_verb);
+  Case c{.op = Max{}, .geometry = resolve({1, 1100, 700}, Sliding{.kernel = {3, 3}, .stride = 2, .padding = 1})};
+  c.verbs = linearize_verb;
+  const std::string problem = disagreement(c);
+  EXPECT_TRUE(problem.empty()) << problem;
+}
+
 // Blocks of them are cut along the rows before they run out of rows.
 TEST(Thresholds, LongRows) {
   Sweep sweep;
