@@ -14,7 +14,9 @@ run: setup-run  ## build the release preset and take the tour: a photograph pool
 	cmake --build --preset release --target cenote_cli
 	build/release/cli/cenote tour examples/data/coffee.png -o build/tour.png
 
-test: setup check-format test-gcc test-python sanitize tidy docs mutation  ## every check
+# Two rows of checks at a time, for the sake of the cores that the end of a build or a single long test leaves idle.
+test: setup check-format  ## every check
+	@tools/side_by_side "$(MAKE) test-gcc test-python" "$(MAKE) sanitize tidy docs mutation"
 	@echo "make test: every check passed"
 
 setup-run:
