@@ -62,10 +62,11 @@ build/python-venv/installed: tests/python/requirements.txt
 	build/python-venv/bin/pip install --quiet --only-binary :all: -r tests/python/requirements.txt
 	touch $@
 
+# For machines of all kinds, unlike what pip builds from source.
 wheel: setup  ## a wheel and an sdist for this machine's Python, optimised, into build/wheel
 	python3 -m venv build/wheel-venv
 	build/wheel-venv/bin/pip install --quiet build
-	build/wheel-venv/bin/python -m build --outdir build/wheel .
+	build/wheel-venv/bin/python -m build --outdir build/wheel --config-setting=cmake.define.CENOTE_TARGETS=all .
 
 sanitize: asan tsan  ## address and undefined-behaviour (clang++) and thread sanitizers
 
