@@ -93,7 +93,7 @@ docs:  ## the pages against the tree: coverage of the original, rules with tests
 	python3 tools/check_coverage_page.py
 	python3 tools/check_docs.py
 
-# --sound after `make sanitize`, which has run the same suites, built by the same compiler.
+# --sound beside other checks, which run the same suites on the headers as they are.
 MUTATION ?=
 mutation:  ## break the headers in small ways and see the tests notice
 	python3 tests/mutation/run.py $(MUTATION)
