@@ -14,7 +14,9 @@ run: setup-run  ## build the release preset and take the tour: a photograph pool
 	cmake --build --preset release --target cenote_cli
 	build/release/cli/cenote tour examples/data/coffee.png -o build/tour.png
 
-test: setup check-format test-gcc test-python sanitize tidy docs mutation  ## every check
+# Two rows of checks at a time, for the sake of the cores that the end of a build or a single long test leaves idle.
+test: setup check-format  ## every check
+	@tools/side_by_side "$(MAKE) test-gcc test-python" "$(MAKE) sanitize tidy docs mutation MUTATION=--sound"
 	@echo "make test: every check passed"
 
 setup-run:
@@ -60,10 +62,11 @@ build/python-venv/installed: tests/python/requirements.txt
 	build/python-venv/bin/pip install --quiet --only-binary :all: -r tests/python/requirements.txt
 	touch $@
 
+# For machines of all kinds, unlike what pip builds from source.
 wheel: setup  ## a wheel and an sdist for this machine's Python, optimised, into build/wheel
 	python3 -m venv build/wheel-venv
 	build/wheel-venv/bin/pip install --quiet build
-	build/wheel-venv/bin/python -m build --outdir build/wheel .
+	build/wheel-venv/bin/python -m build --outdir build/wheel --config-setting=cmake.define.CENOTE_TARGETS=all .
 
 sanitize: asan tsan  ## address and undefined-behaviour (clang++) and thread sanitizers
 
@@ -90,8 +93,10 @@ docs:  ## the pages against the tree: coverage of the original, rules with tests
 	python3 tools/check_coverage_page.py
 	python3 tools/check_docs.py
 
+# --sound beside other checks, which run the same suites on the headers as they are.
+MUTATION ?=
 mutation:  ## break the headers in small ways and see the tests notice
-	python3 tests/mutation/run.py
+	python3 tests/mutation/run.py $(MUTATION)
 
 RUNS ?= 200000
 fuzz: setup-fuzz  ## kernels against the definition, and readers of files, on what libFuzzer thinks of; RUNS=20000000 for hours

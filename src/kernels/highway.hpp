@@ -18,6 +18,8 @@
 #define CENOTE_LEFT_OUT (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #ifdef CENOTE_FEWER_TARGETS  // the sanitizers need not see the same source three times
 #define HWY_DISABLED_TARGETS (CENOTE_LEFT_OUT | HWY_AVX3 | HWY_SSE4)
+#elif defined(CENOTE_WITHOUT_TARGETS)  // what this machine has no use for: cmake/machine_targets.cmake
+#define HWY_DISABLED_TARGETS (CENOTE_LEFT_OUT | CENOTE_WITHOUT_TARGETS)
 #else
 #define HWY_DISABLED_TARGETS CENOTE_LEFT_OUT
 #endif

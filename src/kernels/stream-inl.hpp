@@ -229,7 +229,7 @@ class Stream {
   void Slice(std::size_t a, const Place& place, Index row, Lane* to) {
     if (a == last_) return Row(place, row, to);
     margins_begin_ = margins_end_ = 0;  // copies of rows of another slice
-    if (a + 1 == last_ && squares_) return LastTwo(place, PieceLines{*this, to});
+    if (a + 1 == last_ && squares_) return LastTwo(place, SliceLines{{*this, {}}, nullptr, to});
     Forget(a);
     for (Index o = block_.begin[a]; o < block_.end[a]; ++o) {
       Pieces<S> pieces;
@@ -327,7 +327,7 @@ class Stream {
     Collect(0, o, {}, pieces, 1);
     const Kept kept = Keep(0, position);
     const Place place = Place{}.Along(plan_, 0, position);
-    MergeLines lines{{*this, Outer{}.Along(plan_, 0, o)}, pieces};
+    SliceLines lines{{*this, Outer{}.Along(plan_, 0, o)}, &pieces};
     lines.number = (window.first + window.count - 1) * multiplier_[0];
     if constexpr (S::weighted) lines.weight = plan_.axes[0].weights[position];
     // Windows that come later may want it as well.
@@ -365,36 +365,6 @@ class Stream {
   // Where the pieces of row o of the last two axes begin in a slice.
   [[nodiscard]] Index LineOf(Index o) const { return (o - block_.begin[last_ - 1]) * slice_[last_]; }
 
-  // The same columns of row after row, where lines are told each time.
-  template <class Lines, int groups>
-  struct LineSpots {
-    Lines lines;
-    Index slot, column;
-    HWY_INLINE void Put(typename S::V (&acc)[groups][S::parts]) {
-      HWY_UNROLL(16)
-      for (int g = 0; g < groups; ++g) lines(acc[g], slot + g * vector_lanes<Lane>, column + g * vector_lanes<Lane>);
-      lines.Next();
-    }
-  };
-
-  // What comes out of two axes, row after row: pieces, or results.
-  struct PieceLines {
-    Stream& stream;
-    Lane* to;
-    void Go(Index o) { line_ = to + stream.LineOf(o); }
-    HWY_INLINE void Next() { line_ += stream.slice_[stream.last_]; }
-    HWY_INLINE void operator()(const typename S::V (&acc)[S::parts], Index slot, Index) const {
-      S::Store(acc, line_ + slot, stream.width_);
-    }
-    HWY_INLINE void AtLane(const typename S::V (&acc)[S::parts], Index column, Index lane) const {
-      S::Store(acc, line_ + column * S::parts * stream.width_ + lane, stream.width_);
-    }
-    template <int groups>
-    HWY_INLINE LineSpots<PieceLines, groups> Spots(Index slot, Index column) const {
-      return {*this, slot, column};
-    }
-    Lane* line_ = nullptr;
-  };
   // Where the same columns of row after row of results go: what depends on the column alone has been looked up.
   template <int groups>
   struct ResultSpots {
@@ -411,6 +381,7 @@ class Stream {
       target.Step(pitch);
     }
   };
+  // What comes out of two axes, row after row: results.
   struct ResultLines {
     Stream& stream;
     Outer outer;
@@ -452,43 +423,56 @@ class Stream {
     Index pitch_[3] = {}, cell_[3] = {};  // between rows and between cells
     Index columns_ = 0, width_ = 0;
   };
-  // Results of pieces that are merged with those of slices before them.
-  struct MergeLines {
+  // Or pieces of a slice, which are kept, or merged with those of slices before it and become results, or both. One
+  // kind of lines for all of them: every kind is compiled with every loop.
+  struct SliceLines {
     ResultLines results;
-    Pieces<S> before;
-    Index number = 0;  // of the taps of this slice
+    const Pieces<S>* before;  // null: there are no results
+    Lane* keep = nullptr;     // where pieces go
+    Index number = 0;         // of the taps of this slice
     double weight = 1;
-    Lane* keep = nullptr;  // where its pieces go besides
-    Index line = 0;        // the beginning of the row of pieces
+    Index line = 0;  // the beginning of the row of pieces
     Index width = 0;
     void Go(Index o) {
-      results.Go(o);
+      if (before != nullptr) results.Go(o);
       line = results.stream.LineOf(o);
       width = results.stream.width_;
     }
     HWY_INLINE void Next() {
-      results.Next();
+      if (before != nullptr) results.Next();
       line += results.stream.slice_[results.stream.last_];
     }
-    HWY_INLINE void Merge(typename S::V (&acc)[S::parts], Index at) const {
+    // Whether a piece becomes a result.
+    HWY_INLINE bool Merge(typename S::V (&acc)[S::parts], Index at) const {
       if (keep != nullptr) S::Store(acc, keep + at, width);
+      if (before == nullptr) return false;
       if constexpr (S::weighted) acc[0] = hn::Mul(acc[0], hn::Set(typename S::D(), weight));
       S::Shift(acc, number);
-      if (before.count == 0) return;
+      if (before->count == 0) return true;
       typename S::V earlier[S::parts];
-      before.Merge(at, width, earlier);
+      before->Merge(at, width, earlier);
       S::MergeBefore(earlier, acc);
+      return true;
     }
     HWY_INLINE void operator()(typename S::V (&acc)[S::parts], Index slot, Index column) const {
-      Merge(acc, line + slot);
-      results(acc, slot, column);
+      if (Merge(acc, line + slot)) results(acc, slot, column);
     }
     HWY_INLINE void AtLane(typename S::V (&acc)[S::parts], Index column, Index lane) const {
-      Merge(acc, line + column * S::parts * width + lane);
-      results.AtLane(acc, column, lane);
+      if (Merge(acc, line + column * S::parts * width + lane)) results.AtLane(acc, column, lane);
     }
+    // The same columns of row after row.
     template <int groups>
-    HWY_INLINE LineSpots<MergeLines, groups> Spots(Index slot, Index column) const {
+    struct LineSpots {
+      SliceLines lines;
+      Index slot, column;
+      HWY_INLINE void Put(typename S::V (&acc)[groups][S::parts]) {
+        HWY_UNROLL(16)
+        for (int g = 0; g < groups; ++g) lines(acc[g], slot + g * vector_lanes<Lane>, column + g * vector_lanes<Lane>);
+        lines.Next();
+      }
+    };
+    template <int groups>
+    HWY_INLINE LineSpots<groups> Spots(Index slot, Index column) const {
       return {*this, slot, column};
     }
   };

@@ -6,8 +6,16 @@
 #define CENOTE_KERNELS_TABLE_INL_HPP
 #endif
 
+// Which builds compile kernels for which scalars: CENOTE_KERNELS in CMakeLists.txt.
+#undef CENOTE_HAS_KERNELS
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128 && !defined(CENOTE_WITHOUT_KERNELS)
+#define CENOTE_HAS_KERNELS 1
+#else
+#define CENOTE_HAS_KERNELS 0
+#endif
+
 #include "kernels/table.hpp"
-#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#if CENOTE_HAS_KERNELS
 #include "kernels/pull-inl.hpp"
 #include "kernels/reduce-inl.hpp"
 #include "kernels/repeat-inl.hpp"
@@ -19,7 +27,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#if CENOTE_HAS_KERNELS
 template <class S>
 constexpr Kernel KernelOf() {
   return {&Reduction<S>::Tasks, &Reduction<S>::Run, S::common, Reduction<S>::doubles, Reduction<S>::runs};

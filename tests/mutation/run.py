@@ -3,6 +3,7 @@
 
     tests/mutation/run.py            all mutants
     tests/mutation/run.py ceil tie   those whose name contains one of the words
+    tests/mutation/run.py --sound    after other checks have shown that the suites pass on the headers as they are
 
 A mutant is killed when a suite fails, or when one of its static_asserts does. One that survives every suite, that does not compile, or whose text is no
 longer found in the headers makes the check fail.
@@ -46,7 +47,7 @@ def passes(program):
 
 
 def prepare():
-    """A precompiled header, and the proof that every suite passes on the headers as they are."""
+    """A precompiled header."""
     shutil.rmtree(WORK, ignore_errors=True)
     (WORK / "pch").mkdir(parents=True)
     header = WORK / "pch" / "pch.hpp"
@@ -55,6 +56,7 @@ def prepare():
 
 
 def baseline(suite):
+    """What is wrong with a suite on the headers as they are, if anything: then it could not tell a mutant from them."""
     program = WORK / f"baseline_{suite.replace('/', '_')}"
     build = compile_suite(suite, ROOT / "include", program)
     if build.returncode != 0:
@@ -84,15 +86,17 @@ def judge(number, mutant):
 
 
 def main():
-    words = sys.argv[1:]
+    sound = "--sound" in sys.argv
+    words = [word for word in sys.argv[1:] if word != "--sound"]
     chosen = [m for m in MUTANTS if not words or any(w in m.name for w in words)]
     start = time.time()
     prepare()
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        broken = [b for b in pool.map(baseline, SUITES) if b]
+        broken = [b for b in pool.map(baseline, () if sound else SUITES) if b]
         if broken:
             sys.exit("\n".join(broken))
-        print(f"{len(SUITES)} suites pass unmutated", flush=True)
+        if not sound:
+            print(f"{len(SUITES)} suites pass unmutated", flush=True)
         failures = 0
         for mutant, (killer, problem) in zip(chosen, pool.map(judge, range(len(chosen)), chosen)):
             print(f"  {'killed by ' + killer if killer else 'NOT KILLED':34} {mutant.name}", flush=True)
