@@ -1,8 +1,11 @@
 // `cenote pool`: an array or a picture from a file into a file.
 #include <cstdio>
+#include <optional>
 
 #include "arguments.hpp"
 #include "cenote/geometry.hpp"
+#include "files/aside.hpp"
+#include "files/clock.hpp"
 #include "files/open.hpp"
 #include "stream.hpp"
 #include "terminal.hpp"
@@ -38,9 +41,16 @@ int pool(const PoolArguments& a) {
   const Execution execution = make_execution(a.run);
   if (a.run.verbose) std::fprintf(stderr, "%s, %s\n", describe(g).c_str(), std::string(name_of(computed)).c_str());
   StreamTimes times;
+  Clock clock;
+  // Codecs take longer than pooling, so each has a thread of its own; arrays that are copied as they lie need none.
+  const bool alone = (execution.threads > 0 ? execution.threads : num_threads()) == 1;
+  std::optional<ReadAhead> ahead;
+  if (!alone && header.format != Format::npy) ahead.emplace(*source, a.run.memory);
+  std::optional<WriteBehind> behind;
+  if (!alone && format != Format::npy) behind.emplace(*sink, stored, a.run.memory);
   {
     Progress progress(!a.run.quiet, header.elements() * size_of(header.type));
-    times = pool_stream(*source, op, g, *sink,
+    times = pool_stream(ahead ? *ahead : *source, op, g, behind ? *behind : *sink,
                         {.input = a.input == "-" ? "standard input" : a.input,
                          .computed = computed,
                          .stored = stored,
@@ -48,9 +58,15 @@ int pool(const PoolArguments& a) {
                          .execution = execution,
                          .progress = [&](double share) { progress.at(share); }});
   }
-  sink->finish();
+  if (ahead) times.reading = ahead->finish();
+  if (behind)
+    behind->finish();
+  else
+    sink->finish();
+  if (behind) times.writing = behind->seconds();
   if (a.run.verbose)
-    std::fprintf(stderr, "read %.3f s, pool %.3f s, write %.3f s\n", times.reading, times.pooling, times.writing);
+    std::fprintf(stderr, "read %.3f s, pool %.3f s, write %.3f s: %.3f s%s\n", times.reading, times.pooling,
+                 times.writing, clock.lap(), ahead || behind ? ", side by side" : "");
   return 0;
 }
 

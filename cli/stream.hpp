@@ -18,7 +18,7 @@ struct StreamOptions {
   std::function<void(double)> progress;  // the share that is done, from 0 to 1
 };
 
-// What a call of the operator took, and what the files took.
+// What the operator took, conversions of its numbers included, and what the files took.
 struct StreamTimes {
   double reading = 0, pooling = 0, writing = 0;
 };
