@@ -182,7 +182,9 @@ std::string chart(const Roof& roof, Verb verb, const std::vector<Result>& result
     }
     const auto which = static_cast<std::size_t>(std::find(operator_names.begin(), operator_names.end(), r.op) -
                                                 operator_names.begin());
-    svg.dot(x(intensity), y(r.taps_per_second()), 5, colours[which]);
+    // Side by side, since several may be as fast.
+    const double beside = 6 * (static_cast<double>(which) - static_cast<double>(colours.size() - 1) / 2);
+    svg.dot(x(intensity) + beside, y(r.taps_per_second()), 5, colours[which]);
   }
   for (std::size_t i = 0; i < operator_names.size(); ++i) {
     const double row = top + 20 + 22 * static_cast<double>(i);

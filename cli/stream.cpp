@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "buffer.hpp"
 #include "cenote/run.hpp"
 #include "convert.hpp"
 #include "files/clock.hpp"
@@ -14,24 +15,6 @@ namespace cenote::cli {
 namespace {
 
 constexpr Index comfortable_part = Index{32} << 20;  // larger ones are no faster, and show no progress
-
-// Memory that is not set to anything first; elements of every type may lie in it.
-class Buffer {
- public:
-  std::byte* at_least(Index bytes) {
-    if (bytes > size_) {
-      data_.reset();
-      data_.reset(new std::byte[static_cast<std::size_t>(bytes)]);  // NOLINT: make_unique would clear it
-      size_ = bytes;
-    }
-    return data_.get();
-  }
-  [[nodiscard]] std::byte* get() const { return data_.get(); }
-
- private:
-  std::unique_ptr<std::byte[]> data_;  // NOLINT(modernize-avoid-c-arrays)
-  Index size_ = 0;
-};
 
 // Strides of what is held of a part; of a picture whose channels are held apart, the last two axes change places.
 Dims strides_of_part(const Dims& dims, bool fortran, bool apart) {
