@@ -55,6 +55,7 @@ int pool(const PoolArguments& a) {
                          .computed = computed,
                          .stored = stored,
                          .memory = a.run.memory,
+                         .picture = header.format != Format::npy || format != Format::npy,
                          .execution = execution,
                          .progress = [&](double share) { progress.at(share); }});
   }

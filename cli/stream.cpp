@@ -15,6 +15,7 @@ namespace cenote::cli {
 namespace {
 
 constexpr Index comfortable_part = Index{32} << 20;  // larger ones are no faster, and show no progress
+constexpr Index picture_part = Index{1} << 20;       // caches hold it, and codecs wait for no more
 
 // Strides of what is held of a part; of a picture whose channels are held apart, the last two axes change places.
 Dims strides_of_part(const Dims& dims, bool fortran, bool apart) {
@@ -256,7 +257,7 @@ StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pool
       .output_bytes = copies * size_of(options.computed) +
                       (copies == 2 || options.computed != options.stored ? size_of(options.stored) : 0),
       .memory = options.memory / 2,  // buffers are not all there is
-      .comfortable = comfortable_part,
+      .comfortable = options.picture ? picture_part : comfortable_part,
       .in_order = !direct};
   const Cut cut = choose_cut(g, how);
   // Pixels that are converted anyway are taken apart on the way, so that the library need not copy them.

@@ -14,6 +14,7 @@ struct StreamOptions {
   Element computed{};  // the type that the operator works in
   Element stored{};    // the type of the result
   Index memory = 0;
+  bool picture = false;  // is read or written, which takes longer than pooling
   Execution execution{};
   std::function<void(double)> progress;  // the share that is done, from 0 to 1
 };

@@ -11,7 +11,7 @@ namespace {
 
 // A small part of what may be taken, and no more than is of use; whole elements of every type.
 std::size_t block_bytes(Index memory) {
-  return static_cast<std::size_t>(std::clamp<Index>(memory / 64, 64, 1 << 20)) / 64 * 64;
+  return static_cast<std::size_t>(std::clamp<Index>(memory / 64, 64, 1 << 17)) / 64 * 64;
 }
 
 }  // namespace
