@@ -249,15 +249,15 @@ int explain(const ExplainArguments& a) {
   if (a.input.empty()) {
     header.dims = make_dims(a.shape, "--shape");
   } else {
-    const Loaded loaded(a.input, {});
+    const Loaded loaded(a.input, most_cells);
     header = loaded.header();
-    if (header.elements() > most_cells)
-      throw FileError(a.input + ": has " + std::to_string(header.elements()) + " elements; explain shows at most " +
-                      std::to_string(most_cells));
     x = loaded.as<double>(Element::f64);
   }
   if (a.windows.channels_last && header.dims.rank > 0) header.channels = true;
-  const Geometry pooling = make_geometry(a.windows, header, "explain");
+  const Geometry pooling = make_geometry(a.windows, header,
+                                         a.input.empty()  ? "--shape"
+                                         : a.input == "-" ? "standard input"
+                                                          : a.input);
   const Geometry g = with_axes_kept(pooling);
 
   std::vector<std::string> lines{describe(pooling)};

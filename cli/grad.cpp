@@ -20,7 +20,10 @@ class Slices {
  public:
   Slices(const std::string& path, std::optional<Element> dtype)
       : name_(path == "-" ? "standard input" : path),
-        source_(open_source(path, {.raw_pairs_are_bf16 = dtype == Element::bf16})) {}
+        source_(open_source(path, {.raw_pairs_are_bf16 = dtype == Element::bf16})) {
+    if (header().format != Format::npy)  // a small picture may unfold into a slice of any size
+      throw FileError(name_ + ": is a picture; derivatives are of NPY files (cenote pool makes one, with -k 1)");
+  }
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const Header& header() const { return source_->header(); }
@@ -94,13 +97,13 @@ struct Files {
                       "; derivatives are of f64, f32, f16 and bf16");
     Header described = x;
     if (a.windows.channels_last && x.dims.rank > 0) described.channels = true;
-    const Geometry pooling = make_geometry(a.windows, described, "grad");
+    const Geometry pooling = make_geometry(a.windows, described, input.name());
     g = with_axes_kept(pooling);
     const bool pushes = !a.jvp.empty();
     if (pushes || !a.vjp.empty()) {
       other.emplace(pushes ? a.jvp : a.vjp, a.dtype);
       check_type(*other, input);
-      spec::detail::check_shape("grad", pushes ? "dx" : "gy", other->header().dims,
+      spec::detail::check_shape(other->name(), pushes ? "dx" : "gy", other->header().dims,
                                 pushes ? pooling.in() : pooling.out());
     }
     winner = width_of(Winners::bytes_each(g));

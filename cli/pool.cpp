@@ -18,7 +18,8 @@ int pool(const PoolArguments& a) {
   const auto source = open_source(a.input, {.memory = a.run.memory, .raw_pairs_are_bf16 = bf16});
   Header header = source->header();
   if (a.windows.channels_last && header.dims.rank > 0) header.channels = true;
-  const Geometry g = make_geometry(a.windows, header, "pool");
+  const std::string name = a.input == "-" ? "standard input" : a.input;
+  const Geometry g = make_geometry(a.windows, header, name);
 
   const Element computed = computing_type(op, header.type, a.dtype);
   const Format format = format_for(a.output, a.format, a.output == "-" ? Format::npy : header.format);
@@ -28,7 +29,7 @@ int pool(const PoolArguments& a) {
   if (a.dtype) stored = *a.dtype;
 
   if (header.truth && op.index() > 1 && !a.dtype)
-    throw FileError(a.input +
+    throw FileError(name +
                     ": holds truth values, of which max and min are legal; with --dtype, as in f32, any operator");
 
   Header result = header;
@@ -51,7 +52,7 @@ int pool(const PoolArguments& a) {
   {
     Progress progress(!a.run.quiet, header.elements() * size_of(header.type));
     times = pool_stream(ahead ? *ahead : *source, op, g, behind ? *behind : *sink,
-                        {.input = a.input == "-" ? "standard input" : a.input,
+                        {.input = name,
                          .computed = computed,
                          .stored = stored,
                          .memory = a.run.memory,

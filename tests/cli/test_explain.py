@@ -3,6 +3,8 @@
 CENOTE_ACCEPT=1 writes them again; look at every difference before committing it."""
 import os
 import re
+import struct
+import subprocess
 import unittest
 import xml.etree.ElementTree
 
@@ -70,6 +72,13 @@ class Explain(Scratch):
                 rows = [line for line in lines if line.startswith(" ")]
                 self.assertLessEqual(max(map(len, rows)), columns)
                 self.assertGreater(max(map(len, rows)), columns // 2 if columns < 120 else 60)
+
+    def test_what_is_too_large_is_refused_before_it_is_read(self):
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (51200, 51200)}"
+        self.path("x").write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header)
+        with subprocess.Popen(["cat", self.path("x")], stdout=subprocess.PIPE) as pipe:
+            line = self.refused(1, "explain", "max", "-", "-k", "2x2", stdin=pipe.stdout)
+        self.assertIn("standard input: has 2621440000 elements; at most 4194304 are legal here", line)
 
     def test_mistakes(self):
         for arguments, word in ((["max", "-k", "2x2"], "--shape"), (["max", "--shape", "4x4", "-k", "2x2", "--at", "5x0"], "--at is '5x0', and outputs are 2x2; on axis 0, 0 to 1 are legal"),

@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 
-from support import CENOTE, Scratch
+from support import CENOTE, HERE, Scratch
 
 
 class Grad(Scratch):
@@ -153,6 +153,7 @@ class Grad(Scratch):
             (2, ["max", "-", *windows, "-o", out, "--vjp", "-"], "both the standard input"),
             (2, ["max", x, *windows, "--value", out, "--winners", out], "--value and --winners are both"),
             (1, ["max", x, *windows, "-o", out, "--vjp", self.path("f.npy")], "holds f32"),
+            (1, ["max", HERE.parent.parent / "examples" / "data" / "coffee.png", *windows, "-o", out, "--vjp", x], "is a picture"),
             (1, ["max", self.path("i.npy"), *windows, "-o", out, "--vjp", x], "holds i32"),
         ]:
             with self.subTest(word=word):
