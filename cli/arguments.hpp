@@ -57,6 +57,7 @@ struct GradArguments {
   std::string input, jvp, vjp, output, value, winners;
   bool flat_winners = false;
   std::optional<Element> dtype;
+  std::optional<Index> memory;  // not said: as much as the arrays need
 };
 
 struct ExplainArguments {

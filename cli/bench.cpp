@@ -1,6 +1,8 @@
 // `cenote bench`: the roofline of this machine, and where each operator stands under it.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "arguments.hpp"
 #include "cenote/run.hpp"
@@ -172,17 +174,25 @@ std::string chart(const Roof& roof, Verb verb, const std::vector<Result>& result
   svg.line(x(std::exp2(x0)), y(roof.bytes_per_second * std::exp2(x0)), x(ridge), y(roof.additions_per_second), "#444",
            2);
   svg.line(x(ridge), y(roof.additions_per_second), width - right, y(roof.additions_per_second), "#444", 2);
-  std::string seen;
+  std::vector<std::pair<double, double>> labels;  // where they end; those that would overlap go higher
+  std::set<std::pair<std::string, double>> seen;
   for (const Result& r : results) {
     const double intensity = r.taps / r.bytes;
-    if (seen.find(r.windows + ";") == std::string::npos) {
-      seen += r.windows + ";";
+    if (seen.emplace(r.windows, intensity).second) {
+      std::pair<double, double> at{x(intensity) - 6, y(r.roof) - 6};
+      const auto overlaps = [&](const auto& other) {
+        return std::abs(other.first - at.first) < 72 && std::abs(other.second - at.second) < 12;
+      };
+      while (std::any_of(labels.begin(), labels.end(), overlaps)) at.second -= 4;
+      labels.push_back(at);
       svg.line(x(intensity), y(r.roof), x(intensity), height - bottom, "#cfcfcf", 1, true);
-      svg.text(x(intensity) - 6, y(r.roof) - 6, r.windows, 11, "end", "#555");
+      svg.text(at.first, at.second, r.windows, 11, "end", "#555");
     }
     const auto which = static_cast<std::size_t>(std::find(operator_names.begin(), operator_names.end(), r.op) -
                                                 operator_names.begin());
-    svg.dot(x(intensity), y(r.taps_per_second()), 5, colours[which]);
+    // Side by side, since several may be as fast.
+    const double beside = 6 * (static_cast<double>(which) - static_cast<double>(colours.size() - 1) / 2);
+    svg.dot(x(intensity) + beside, y(r.taps_per_second()), 5, colours[which]);
   }
   for (std::size_t i = 0; i < operator_names.size(); ++i) {
     const double row = top + 20 + 22 * static_cast<double>(i);

@@ -37,6 +37,7 @@ int check(const CheckArguments& a) {
     maker.choose_layouts(c);
     c.threads = {1, 2, 3};
     if (cores > 3) c.threads.push_back(cores);
+    if (cores > 4) c.threads.push_back(4 + static_cast<int>(random.below(static_cast<std::uint64_t>(cores - 4))));
     c.strided_threads = {1 + static_cast<int>(random.below(static_cast<std::uint64_t>(cores)))};
     if (agree::is_integer(c.type))
       c.verbs = agree::forward_verb | agree::winners_verb | agree::forward_with_winners_verb;

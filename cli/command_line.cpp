@@ -51,10 +51,10 @@ void add_operator_options(CLI::App& app, OperatorArguments& to) {
   value(app, "--p", to.p, "X", "of lp (default 2). The power")->group(group);
 }
 
-void add_memory(CLI::App& app, RunArguments& to) {
+template <class Bytes>
+void add_memory(CLI::App& app, Bytes& to, const char* meaning) {
   app.add_option_function<std::string>(
-         "--memory", [&to](const std::string& given) { to.memory = make_bytes(given, "--memory"); },
-         "at most (256M). Memory, pages of mapped files included")
+         "--memory", [&to](const std::string& given) { to = make_bytes(given, "--memory"); }, meaning)
       ->type_name("SIZE")
       ->group("Running");
 }
@@ -96,7 +96,7 @@ void add_pool(CLI::App& app, PoolArguments& to) {
   add_dtype(app, to.dtype, "as in u8 or f32. Type of the result, rounded and clamped");
   add_windows(app, to.windows);
   add_operator_options(app, to.op);
-  add_memory(app, to.run);
+  add_memory(app, to.run.memory, "at most (256M). Memory, pages of mapped files included");
   add_run(app, to.run);
   flag(app, "-q,--quiet", to.run.quiet, "no progress bar")->group("Running");
   flag(app, "-v,--verbose", to.run.verbose, "say what it did. And how long it took")->group("Running");
@@ -108,7 +108,7 @@ void add_pool(CLI::App& app, PoolArguments& to) {
 
 void add_grad(CLI::App& app, GradArguments& to) {
   add_operator(app, to.op);
-  text(app, "INPUT", to.input, "", "where the derivative is taken: NPY, held whole in memory")->required();
+  text(app, "INPUT", to.input, "", "where the derivative is taken: NPY; - is standard input")->required();
   text(app, "--jvp", to.jvp, "FILE", "a tangent dx. The result is J dx")->group("Files");
   text(app, "--vjp", to.vjp, "FILE", "a gradient gy. The result is J^T gy")->group("Files");
   text(app, "-o,--output", to.output, "FILE", "where the derivative goes; - is the standard output")->group("Files");
@@ -119,6 +119,7 @@ void add_grad(CLI::App& app, GradArguments& to) {
   add_dtype(app, to.dtype, "bf16 in raw pairs. Files of raw pairs of bytes hold bfloat16");
   add_windows(app, to.windows);
   add_operator_options(app, to.op);
+  add_memory(app, to.memory, "default: no limit. Arrays are cut along axes that are not pooled, so that a slice fits");
   add_run(app, to.run);
   app.footer(
       "  cenote grad max x.npy --vjp gy.npy -o gx.npy -k 3x3 -s 2 -p 1\n"

@@ -3,6 +3,9 @@
 #include <cmath>
 #include <limits>
 #include <utility>
+#include <vector>
+
+#include "targets/interleave.hpp"
 
 namespace cenote::cli {
 
@@ -38,44 +41,9 @@ To converted(From x) {
   }
 }
 
-// In blocks of a known size, of which compilers make vectors.
 template <class From, class To>
 void convert_each(const From* __restrict in, To* __restrict out, Index elements) {
-  constexpr Index block = 64;
-  Index i = 0;
-  for (; i + block <= elements; i += block)
-    for (Index j = i; j < i + block; ++j) out[j] = converted<To>(in[j]);
-  for (; i < elements; ++i) out[i] = converted<To>(in[i]);
-}
-
-// The channels of pixels and the planes of a line, for numbers of channels that the compiler knows: 0 for any.
-template <Index known, bool apart, class From, class To>
-void convert_lines(const From* __restrict in, To* __restrict out, const Lines& lines) {
-  const Index channels = known > 0 ? known : lines.channels;
-  const Index columns = lines.columns;
-  for (Index line = 0; line < lines.count; ++line, in += columns * channels, out += columns * channels)
-    for (Index x = 0; x < columns; ++x)
-      for (Index c = 0; c < channels; ++c) {
-        const Index pixel = x * channels + c;
-        const Index plane = c * columns + x;
-        out[apart ? plane : pixel] = converted<To>(in[apart ? pixel : plane]);
-      }
-}
-
-template <bool apart>
-void convert_lines(Element from, const std::byte* source, Element to, std::byte* target, const Lines& lines) {
-  with_element(from, [&]<class From>() {
-    with_element(to, [&]<class To>() {
-      const auto* in = reinterpret_cast<const From*>(source);
-      auto* out = reinterpret_cast<To*>(target);
-      switch (lines.channels) {
-        case 2: return convert_lines<2, apart>(in, out, lines);
-        case 3: return convert_lines<3, apart>(in, out, lines);
-        case 4: return convert_lines<4, apart>(in, out, lines);
-        default: return convert_lines<0, apart>(in, out, lines);
-      }
-    });
-  });
+  for (Index i = 0; i < elements; ++i) out[i] = converted<To>(in[i]);
 }
 
 }  // namespace
@@ -88,12 +56,25 @@ void convert(Element from, const std::byte* source, Element to, std::byte* targe
   });
 }
 
+// Line by line, so that what lies between the two steps stays in the first-level cache.
 void convert_apart(Element from, const std::byte* source, Element to, std::byte* target, const Lines& lines) {
-  convert_lines<true>(from, source, to, target, lines);
+  const Index row = lines.columns * lines.channels;
+  std::vector<std::byte> planes(static_cast<std::size_t>(row * size_of(from)));
+  for (Index line = 0; line < lines.count; ++line) {
+    split_channels(size_of(from), source + line * row * size_of(from), lines.channels, lines.columns, planes.data(),
+                   lines.columns);
+    convert(from, planes.data(), to, target + line * row * size_of(to), row);
+  }
 }
 
 void convert_together(Element from, const std::byte* source, Element to, std::byte* target, const Lines& lines) {
-  convert_lines<false>(from, source, to, target, lines);
+  const Index row = lines.columns * lines.channels;
+  std::vector<std::byte> planes(static_cast<std::size_t>(row * size_of(to)));
+  for (Index line = 0; line < lines.count; ++line) {
+    convert(from, source + line * row * size_of(from), to, planes.data(), row);
+    join_channels(size_of(to), planes.data(), lines.columns, lines.channels, lines.columns,
+                  target + line * row * size_of(to));
+  }
 }
 
 }  // namespace cenote::cli

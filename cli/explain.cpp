@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 
 #include "arguments.hpp"
 #include "cenote/run.hpp"
@@ -17,7 +18,7 @@ namespace cenote::cli {
 namespace {
 
 constexpr Index most_cells = Index{1} << 22;  // of an input that is held as f64
-constexpr Index most_rows = 24, most_columns = 24, most_slices = 4;
+constexpr Index most_rows = 24, widest = 24, most_slices = 4;
 constexpr Index around = 3;  // cells around a window, where the whole does not fit
 
 std::string text_of(Index n) { return std::to_string(n); }
@@ -55,9 +56,13 @@ Dims chosen_output(const Geometry& g, const std::string& at) {
   } else if (said.rank == pooled.rank) {
     for (int i = 0; i < pooled.rank; ++i) out[static_cast<int>(pooled[i])] = said[i];
   } else {
-    raise({Rule::rank_mismatch, "at", -1, said.rank, g.rank()}, "explain", "output " + to_string(g.out_kept()));
+    throw UsageError("--at is '" + at + "', and outputs are " + to_string(g.out_kept()) +
+                     "; one index per axis, or per axis that is pooled, is legal");
   }
-  (void)taps(g, out);  // says what is wrong with an index
+  for (int a = 0; a < g.rank(); ++a)
+    if (out[a] < 0 || out[a] >= g.axis(a).out)
+      throw UsageError("--at is '" + at + "', and outputs are " + to_string(g.out_kept()) + "; on axis " + text_of(a) +
+                       ", 0 to " + text_of(g.axis(a).out - 1) + " are legal");
   return out;
 }
 
@@ -103,6 +108,7 @@ Answers answers_of(const Op& op, const Geometry& g, const Tensor<double>* x, con
 struct Shown {
   Index first = 0, count = 1;
   bool all = true;
+  bool window = true;  // all of the window
 };
 
 Index taps_of(const Axis& axis, Index o) {
@@ -112,12 +118,14 @@ Index taps_of(const Axis& axis, Index o) {
 Shown shown_of(const Axis& axis, Index o, Index most) {
   const Index begin = axis.position(o, 0);
   const Index end = axis.position(o, taps_of(axis, o) - 1) + 1;
-  Shown out{-axis.padding.low, axis.in + axis.padding.low + axis.padding.high, true};
+  Shown out{-axis.padding.low, axis.in + axis.padding.low + axis.padding.high};
   if (end > axis.in + axis.padding.high) out.count = end + axis.padding.low;  // the overhang of this window
   if (out.count <= most) return out;
-  const Index first = std::max(out.first, begin - around);
-  const Index last = std::min(out.first + out.count, std::min(end + around, first + most));
-  return {first, last - first, false};
+  // As many cells around it as there is room for.
+  const Index margin = std::clamp<Index>((most - (end - begin)) / 2, 0, around);
+  const Index first = std::max(out.first, begin - margin);
+  const Index last = std::min(out.first + out.count, std::min(end + margin, first + most));
+  return {first, last - first, false, last >= end};
 }
 
 bool is_tap(const Axis& axis, Index o, Index position) {
@@ -139,14 +147,15 @@ class Drawing {
       if (g.axis(a).pooled()) pooled_.push_back(a);
   }
 
-  Picture draw() {
+  Picture draw(Index most_columns) && {
     picture_.values = x_ != nullptr;
     picture_.weights = answers_.weights.has_value();
     const int column_axis = pooled_.back();
     const int row_axis = pooled_.size() > 1 ? pooled_[pooled_.size() - 2] : -1;
     const Shown columns = shown_of(g_.axis(column_axis), output_[column_axis], most_columns);
-    const Shown rows = row_axis < 0 ? Shown{0, 1, true} : shown_of(g_.axis(row_axis), output_[row_axis], most_rows);
+    const Shown rows = row_axis < 0 ? Shown{} : shown_of(g_.axis(row_axis), output_[row_axis], most_rows);
     if (!rows.all || !columns.all) picture_.note = "only the cells around the window are shown";
+    if (!rows.window || !columns.window) picture_.note = "only the first cells of the window are shown";
 
     // One plane per tap of the pooled axes before the two that are drawn.
     Dims outer;
@@ -214,6 +223,20 @@ class Drawing {
   Picture picture_;
 };
 
+// As many columns as a terminal has room for; who reads from a pipe can scroll.
+std::string fitting_text(const std::function<Picture(Index)>& picture, bool colour) {
+  constexpr Index fewest = 3;
+  Index columns = widest;
+  for (const auto room = static_cast<std::size_t>(columns_of(STDOUT_FILENO)); columns > fewest; --columns) {
+    const std::string plain = as_text(picture(columns), false);
+    std::size_t longest = 0;
+    for (std::size_t from = 0, to = 0; (to = plain.find('\n', from)) != std::string::npos; from = to + 1)
+      if (plain[from] == ' ') longest = std::max(longest, to - from);  // cells, not sentences
+    if (room == 0 || longest < room) break;
+  }
+  return as_text(picture(columns), colour);
+}
+
 }  // namespace
 
 int explain(const ExplainArguments& a) {
@@ -226,21 +249,21 @@ int explain(const ExplainArguments& a) {
   if (a.input.empty()) {
     header.dims = make_dims(a.shape, "--shape");
   } else {
-    const Loaded loaded(a.input, {});
+    const Loaded loaded(a.input, most_cells);
     header = loaded.header();
-    if (header.elements() > most_cells)
-      throw FileError(a.input + ": has " + std::to_string(header.elements()) + " elements; explain shows at most " +
-                      std::to_string(most_cells));
     x = loaded.as<double>(Element::f64);
   }
   if (a.windows.channels_last && header.dims.rank > 0) header.channels = true;
-  const Geometry pooling = make_geometry(a.windows, header, "explain");
+  const Geometry pooling = make_geometry(a.windows, header,
+                                         a.input.empty()  ? "--shape"
+                                         : a.input == "-" ? "standard input"
+                                                          : a.input);
   const Geometry g = with_axes_kept(pooling);
 
   std::vector<std::string> lines{describe(pooling)};
   for (int axis = 0; axis < g.rank(); ++axis)
     if (g.axis(axis).pooled()) lines.push_back(formula(g, axis));
-  Picture picture;
+  std::function<Picture(Index)> draw = [](Index) { return Picture{}; };
   if (volume(g.out()) > 0) {
     const Dims output = chosen_output(g, a.at);
     const bool small = volume(g.in()) <= most_cells && volume(g.out()) <= most_cells;
@@ -248,12 +271,19 @@ int explain(const ExplainArguments& a) {
         small ? std::visit([&](const auto& o) { return answers_of(o, g, x ? &*x : nullptr, output); }, op) : Answers{};
     std::string sentence = "output " + to_string(output);
     if (answers.value) sentence += " = " + short_number(*answers.value);
-    picture = Drawing(g, output, x ? &*x : nullptr, answers).draw();
     lines.push_back(sentence);
+    draw = [&g, &x, output, answers](Index columns) {
+      return Drawing(g, output, x ? &*x : nullptr, answers).draw(columns);
+    };
   }
-  picture.before = std::move(lines);
+  const auto picture = [&](Index columns) {
+    Picture drawn = draw(columns);
+    drawn.before = lines;
+    return drawn;
+  };
 
-  const std::string out = a.svg.empty() ? as_text(picture, wants_colour(a.colour, STDOUT_FILENO)) : as_svg(picture);
+  const std::string out =
+      a.svg.empty() ? fitting_text(picture, wants_colour(a.colour, STDOUT_FILENO)) : as_svg(picture(widest));
   OutputFile file(a.svg.empty() ? "-" : a.svg);
   file.write(out.data(), out.size());
   file.commit();

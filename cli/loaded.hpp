@@ -12,12 +12,15 @@ namespace cenote::cli {
 
 class Loaded {
  public:
-  Loaded(const std::string& path, const ReadOptions& options) : name_(path), source_(open_source(path, options)) {
+  // Arrays of more than so many elements are refused.
+  Loaded(const std::string& path, Index most)
+      : name_(path == "-" ? "standard input" : path), source_(open_source(path, {})) {
+    if (header().elements() > most)
+      throw FileError(name_ + ": has " + std::to_string(header().elements()) + " elements; at most " +
+                      std::to_string(most) + " are legal here");
     data_ = source_->in_place();
     if (data_ != nullptr) return;
-    const Index bytes = header().elements() * size_of(header().type);
-    check_memory(path, "the array", bytes, options.memory);
-    owned_.resize(static_cast<std::size_t>(bytes));
+    owned_.resize(static_cast<std::size_t>(header().elements() * size_of(header().type)));
     source_->read(owned_.data(), header().elements());
     data_ = owned_.data();
   }

@@ -19,7 +19,11 @@ int fail(int code, const std::string& what) {
 }
 
 // CLI11's complaints about values, in our words.
-std::string reworded(const std::string& text) {
+std::string reworded(const std::string& text, const std::string& command) {
+  for (const std::string_view unknown :
+       {"The following argument was not expected: ", "The following arguments were not expected: "})
+    if (text.starts_with(unknown))
+      return "'" + text.substr(unknown.size()) + "' is nothing that cenote" + command + " takes";
   constexpr std::string_view conversion = "Could not convert: ";
   if (const auto equals = text.find(" = "); text.starts_with(conversion) && equals != std::string::npos)
     return text.substr(conversion.size(), equals - conversion.size()) + " is '" + text.substr(equals + 3) +
@@ -48,15 +52,15 @@ int main(int argc, char** argv) {
       return std::cout.good() ? 0 : fail_to_print();
     } catch (const CLI::ParseError& error) {
       const auto chosen = line.app.get_subcommands();
-      if (chosen.empty() && (argc == 1 || argv[1][0] != '-')) {
+      if (chosen.empty()) {
         std::string names;
         for (const CLI::App* command : line.app.get_subcommands([](const CLI::App*) { return true; }))
           names += (names.empty() ? "" : ", ") + command->get_name();
         const std::string said = argc == 1 ? "there is no command" : "the command is '" + std::string(argv[1]) + "'";
         return fail(usage_error, said + "; legal are " + names + " (see cenote --help)");
       }
-      const std::string of = chosen.empty() ? "" : " " + chosen.front()->get_name();
-      return fail(usage_error, reworded(error.what()) + " (see cenote" + of + " --help)");
+      const std::string of = " " + chosen.front()->get_name();
+      return fail(usage_error, reworded(error.what(), of) + " (see cenote" + of + " --help)");
     }
     const int code = line.run();
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return fail_to_print();

@@ -47,9 +47,13 @@ void draw(Svg& svg, const Slice& slice, bool weights, double largest, double x, 
               dashed);
       const auto& number = weights ? cell.weight : cell.value;
       const bool dark = weights && number && std::abs(*number) > 0.6 * largest;
-      if (number)
-        svg.text(left + cell_size / 2, top + cell_size / 2 + 4, short_number(*number, weights ? 2 : 3), 12, "middle",
-                 dark ? "#fff" : "#222");
+      if (!number) continue;
+      const std::string text = short_number(*number, weights ? 2 : 3);
+      svg.text(left + cell_size / 2, top + cell_size / 2 + 4, text,
+               text.size() < 6   ? 12
+               : text.size() < 8 ? 9
+                                 : 7,
+               "middle", dark ? "#fff" : "#222");
     }
   }
   for (Index r = 0; r < slice.rows; ++r)  // above the thin lines

@@ -1,11 +1,12 @@
 #include "stream.hpp"
 
-#include <chrono>
 #include <cstring>
 #include <optional>
 
+#include "buffer.hpp"
 #include "cenote/run.hpp"
 #include "convert.hpp"
+#include "files/clock.hpp"
 #include "files/page_watch.hpp"
 #include "parts.hpp"
 
@@ -14,37 +15,7 @@ namespace cenote::cli {
 namespace {
 
 constexpr Index comfortable_part = Index{32} << 20;  // larger ones are no faster, and show no progress
-
-// Memory that is not set to anything first; elements of every type may lie in it.
-class Buffer {
- public:
-  std::byte* at_least(Index bytes) {
-    if (bytes > size_) {
-      data_.reset();
-      data_.reset(new std::byte[static_cast<std::size_t>(bytes)]);  // NOLINT: make_unique would clear it
-      size_ = bytes;
-    }
-    return data_.get();
-  }
-  [[nodiscard]] std::byte* get() const { return data_.get(); }
-
- private:
-  std::unique_ptr<std::byte[]> data_;  // NOLINT(modernize-avoid-c-arrays)
-  Index size_ = 0;
-};
-
-class Clock {
- public:
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - last_).count();
-    last_ = now;
-    return seconds;
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
+constexpr Index picture_part = Index{1} << 20;       // caches hold it, and codecs wait for no more
 
 // Strides of what is held of a part; of a picture whose channels are held apart, the last two axes change places.
 Dims strides_of_part(const Dims& dims, bool fortran, bool apart) {
@@ -98,6 +69,8 @@ class PartInput {
   [[nodiscard]] const std::byte* direct() const {
     return source_.header().type == computed_ ? source_.in_place() : nullptr;
   }
+
+  [[nodiscard]] double seconds_converting() const { return converting_; }
 
   // A file is read to its end, so that a damaged end is noticed.
   void drain() {
@@ -203,10 +176,12 @@ class PartInput {
       std::byte* from = unconverted_.at_least(part * size_of(stored));
       source_.read(from, part);
       std::byte* const place = to + done * size_of(computed_);
+      Clock clock;
       if (line_)
         convert_apart(stored, from, computed_, place, {part / unit, line_->columns, line_->channels});
       else
         convert(stored, from, computed_, place, part);
+      converting_ += clock.lap();
     }
   }
 
@@ -224,6 +199,7 @@ class PartInput {
   Index capacity_ = 0;
   Index have_first_ = 0, have_count_ = 0;  // rows in the buffer
   Index position_ = 0;                     // elements that were read
+  double converting_ = 0;
   Index memory_;
   Index used_from_ = 0, used_to_ = 0;
   std::optional<Lines> line_;
@@ -281,7 +257,7 @@ StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pool
       .output_bytes = copies * size_of(options.computed) +
                       (copies == 2 || options.computed != options.stored ? size_of(options.stored) : 0),
       .memory = options.memory / 2,  // buffers are not all there is
-      .comfortable = comfortable_part,
+      .comfortable = options.picture ? picture_part : comfortable_part,
       .in_order = !direct};
   const Cut cut = choose_cut(g, how);
   // Pixels that are converted anyway are taken apart on the way, so that the library need not copy them.
@@ -315,6 +291,7 @@ StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pool
       else
         convert(options.computed, y, options.stored, stored, elements);
       y = stored;
+      times.pooling += clock.lap();
     }
     sink.write(y, elements);
     times.writing += clock.lap();
@@ -322,7 +299,8 @@ StreamTimes pool_stream(Source& source, const Operator& op, const Geometry& pool
     if (options.progress) options.progress(static_cast<double>(done) / static_cast<double>(all));
   });
   input.drain();
-  times.reading += clock.lap();
+  times.reading += clock.lap() - input.seconds_converting();  // a conversion is work on numbers, like pooling
+  times.pooling += input.seconds_converting();
   return times;
 }
 

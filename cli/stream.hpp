@@ -14,11 +14,12 @@ struct StreamOptions {
   Element computed{};  // the type that the operator works in
   Element stored{};    // the type of the result
   Index memory = 0;
+  bool picture = false;  // is read or written, which takes longer than pooling
   Execution execution{};
   std::function<void(double)> progress;  // the share that is done, from 0 to 1
 };
 
-// What a call of the operator took, and what the files took.
+// What the operator took, conversions of its numbers included, and what the files took.
 struct StreamTimes {
   double reading = 0, pooling = 0, writing = 0;
 };

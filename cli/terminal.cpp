@@ -1,7 +1,9 @@
 #include "terminal.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +16,25 @@ bool wants_colour(const std::string& choice, int fd) {
   const char* terminal = std::getenv("TERM");
   if (no_colour != nullptr && *no_colour != '\0') return false;
   return ::isatty(fd) == 1 && (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
+int columns_of(int fd) {
+  constexpr int usual = 80;
+  if (::isatty(fd) != 1) return 0;
+  winsize size{};
+  return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : usual;
+}
+
+std::string duration_in_words(double seconds) {
+  const auto whole = static_cast<long>(seconds + 0.5);
+  std::array<char, 48> text{};
+  if (whole < 60)
+    std::snprintf(text.data(), text.size(), "%ld s", whole);
+  else if (whole < 3600)
+    std::snprintf(text.data(), text.size(), "%ld min %ld s", whole / 60, whole % 60);
+  else
+    std::snprintf(text.data(), text.size(), "%ld h %ld min", whole / 3600, whole / 60 % 60);
+  return text.data();
 }
 
 Progress::Progress(bool wanted, Index bytes)
@@ -33,11 +54,20 @@ void Progress::at(double share) {
   if (elapsed < first_after || std::chrono::duration<double>(now - last_).count() < then_every) return;
   last_ = now;
   drawn_ = true;
-  constexpr std::size_t width = 30;
-  std::string bar(width, '.');
-  bar.replace(0, static_cast<std::size_t>(share * width), static_cast<std::size_t>(share * width), '#');
-  std::fprintf(stderr, "\r\x1b[K[%s] %3.0f %%  %.1f GB/s  %.0f s left", bar.c_str(), 100 * share,
-               share * bytes_ / elapsed / 1e9, share > 0 ? elapsed / share - elapsed : 0.0);
+  // What a narrow terminal has no room for is left out: first the bar, then the end of the line.
+  constexpr std::size_t widest = 30, narrowest = 8;
+  std::array<char, 96> numbers{};
+  std::snprintf(numbers.data(), numbers.size(), "%3.0f %%  %.1f GB/s  %s left", 100 * share,
+                share * bytes_ / elapsed / 1e9, duration_in_words(share > 0 ? elapsed / share - elapsed : 0).c_str());
+  std::string line = numbers.data();
+  const auto room = static_cast<std::size_t>(columns_of(STDERR_FILENO) - 1);
+  if (line.size() + narrowest + 3 <= room) {
+    std::string bar(std::min(widest, room - line.size() - 3), '.');
+    const auto done = static_cast<std::size_t>(share * static_cast<double>(bar.size()));
+    bar.replace(0, done, done, '#');
+    line.insert(0, "[" + bar + "] ");
+  }
+  std::fprintf(stderr, "\r\x1b[K%s", line.substr(0, room).c_str());
   std::fflush(stderr);
 }
 

@@ -11,6 +11,12 @@ namespace cenote::cli {
 // Whether to write colours to a stream: "always", "never", or "auto", where a terminal has them unless NO_COLOR is set.
 bool wants_colour(const std::string& choice, int fd);
 
+// Characters in a line of a terminal; 0 where a stream is none.
+int columns_of(int fd);
+
+// "40 s", "3 min 20 s", "2 h 5 min".
+std::string duration_in_words(double seconds);
+
 // A bar on stderr: nothing unless that is a terminal, and nothing for tasks that are over at once.
 class Progress {
  public:

@@ -121,7 +121,8 @@ void speed() {
 }  // namespace
 
 int tour(const TourArguments& a) {
-  const Tensor<float> picture = colours_of(Loaded(a.picture, {}));
+  constexpr Index most_numbers = Index{1} << 26;  // which are held as f32, several times
+  const Tensor<float> picture = colours_of(Loaded(a.picture, most_numbers));
   const Sliding windows{.kernel = {8, 8}, .axes = {0, 1}};
   std::printf("%s\n%s\n", a.picture.c_str(), describe(resolve(picture.dims(), windows, "tour")).c_str());
   const Tensor<std::uint8_t> sheet =

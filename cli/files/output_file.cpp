@@ -132,8 +132,13 @@ void OutputFile::commit() {
     if (fd_ != STDOUT_FILENO && ::close(std::exchange(fd_, -1)) != 0) fail("cannot be written");
     return;
   }
-  if (temporary_.empty()) {  // a link cannot replace a file, a renaming can: the file gets a passing name first
+  if (temporary_.empty()) {
     const std::string self = "/proc/self/fd/" + std::to_string(fd_);
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, target_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      if (::close(std::exchange(fd_, -1)) != 0) fail("cannot be written");
+      return;
+    }
+    // A link cannot replace a file, a renaming can: the file gets a passing name first.
     const auto folder = std::filesystem::path(target_).parent_path();
     for (int attempt = 0; temporary_.empty(); ++attempt) {
       const std::string name =

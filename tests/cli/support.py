@@ -1,10 +1,16 @@
 """What the end-to-end tests share: the binary, a scratch folder, and pooling written out in NumPy."""
+import fcntl
 import itertools
 import math
 import os
 import pathlib
+import pty
+import select
+import struct
 import subprocess
+import sys
 import tempfile
+import termios
 import unittest
 
 import numpy as np
@@ -17,6 +23,27 @@ def run(*arguments, **options):
     """Runs the binary; arguments may be numbers and paths."""
     options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.run([CENOTE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+def on_terminal(*arguments, feed=None, columns=80, **environment):
+    """What the binary writes to a terminal of its own, which is its stdout and stderr."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([CENOTE, *map(str, arguments)], stdin=subprocess.PIPE, stdout=theirs, stderr=theirs,
+                               env={**os.environ, "TERM": "xterm", **environment})
+    os.close(theirs)
+    if feed:
+        feed(process.stdin)
+    process.stdin.close()
+    seen = b""
+    while select.select([ours], [], [], 10)[0]:
+        try:
+            seen += os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+    process.wait()
+    os.close(ours)
+    return seen
 
 
 class Scratch(unittest.TestCase):
@@ -53,6 +80,16 @@ class Scratch(unittest.TestCase):
         operator, *rest = arguments
         self.cenote("pool", operator, self.path("x.npy"), "-o", self.path("y.npy"), *rest, **options)
         return np.load(self.path("y.npy"))
+
+    def peak_memory(self, *arguments, **options):
+        """Runs the binary in a process of its own, and returns the most memory that it had, in bytes."""
+        code = ("import resource, subprocess, sys; "
+                "done = subprocess.run(sys.argv[1:]); "
+                "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(done.returncode)")
+        done = subprocess.run([sys.executable, "-c", code, CENOTE, *map(str, arguments)], stderr=subprocess.PIPE, **options)
+        lines = done.stderr.decode().splitlines()
+        self.assertEqual(done.returncode, 0, lines)
+        return int(lines[-1]) * 1024
 
     def assert_same(self, got, expected):
         self.assertEqual((got.dtype, got.shape), (expected.dtype, expected.shape))

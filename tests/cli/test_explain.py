@@ -2,12 +2,15 @@
 
 CENOTE_ACCEPT=1 writes them again; look at every difference before committing it."""
 import os
+import re
+import struct
+import subprocess
 import unittest
 import xml.etree.ElementTree
 
 import numpy as np
 
-from support import HERE, Scratch
+from support import HERE, Scratch, on_terminal
 
 GRID = np.array([[8, 0, 1, 2, 1, 8], [8, 5, 0, 0, 3, 4], [6, 4, 2, 1, 6, 7], [0, 1, 4, 3, 8, 5], [4, 4, 6, 5, 1, 7]], "f4")
 VOLUME = (np.arange(60).reshape(3, 4, 5) * 37 % 61).astype("i2")
@@ -60,9 +63,26 @@ class Explain(Scratch):
             sizes = tuple(int(line.split()[-1]) for line in lines if line.startswith("axis"))
             self.assertEqual(sizes, self.pool(np.zeros((9, 11)), "max", *arguments).shape)
 
+    def test_pictures_fit_a_narrow_terminal(self):
+        np.save(self.path("x.npy"), self.random.normal(size=(40, 40)))
+        for arguments in (["max", self.path("x.npy"), "-k", "5x5"], ["average", "--shape", "1000x1000", "--adaptive", "7x7"]):
+            for columns in (120, 80, 40):
+                out = on_terminal("explain", *arguments, columns=columns)
+                lines = re.sub(rb"\x1b\[[0-9;]*m", b"", out).replace(b"\r", b"").decode().splitlines()
+                rows = [line for line in lines if line.startswith(" ")]
+                self.assertLessEqual(max(map(len, rows)), columns)
+                self.assertGreater(max(map(len, rows)), columns // 2 if columns < 120 else 60)
+
+    def test_what_is_too_large_is_refused_before_it_is_read(self):
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (51200, 51200)}"
+        self.path("x").write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header)
+        with subprocess.Popen(["cat", self.path("x")], stdout=subprocess.PIPE) as pipe:
+            line = self.refused(1, "explain", "max", "-", "-k", "2x2", stdin=pipe.stdout)
+        self.assertIn("standard input: has 2621440000 elements; at most 4194304 are legal here", line)
+
     def test_mistakes(self):
-        for arguments, word in ((["max", "-k", "2x2"], "--shape"), (["max", "--shape", "4x4", "-k", "2x2", "--at", "5x0"], "index is 5 on axis 0"),
-                                (["max", "--shape", "4x4", "-k", "2x2", "--at", "0x0x0"], "at has 3 axes"),
+        for arguments, word in ((["max", "-k", "2x2"], "--shape"), (["max", "--shape", "4x4", "-k", "2x2", "--at", "5x0"], "--at is '5x0', and outputs are 2x2; on axis 0, 0 to 1 are legal"),
+                                (["max", "--shape", "4x4", "-k", "2x2", "--at", "0x0x0"], "--at is '0x0x0'"),
                                 (["max", "--shape", "4x4", "-k", "9x9"], "kernel spans 9"),
                                 (["max", "--shape", "4x4", "-k", "2x2", "--colour", "pink"], "'pink'")):
             self.assertIn(word, self.refused(2, "explain", *arguments))

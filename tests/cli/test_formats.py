@@ -31,6 +31,21 @@ def read(path):
     return (pictures.read_png if path.suffix == ".png" else pictures.read_tiff)(path.read_bytes())
 
 
+class Threads(Scratch):
+    def test_pictures_are_the_same_whether_codecs_have_threads_or_not(self):
+        """Through blocks and parts that do not end where rows end."""
+        pixels = self.random.integers(0, 65535, (301, 777, 3), "u2")
+        for source, target, operator in itertools.product((".png", ".tif"), (".npy", ".png", ".tif"), (["max"], ["lp"])):
+            with self.subTest(source=source, target=target, operator=operator):
+                write(self.path("in" + source), pixels)
+                outputs = []
+                for name, *options in (["one", "--threads", "1"], ["two", "--threads", "2"], ["small", "--threads", "3", "--memory", "200K"]):
+                    self.cenote("pool", *operator, self.path("in" + source), "-o", self.path(name + target), "-k", "3", "-s", "2", *options)
+                    outputs.append(self.path(name + target).read_bytes())
+                self.assertEqual(outputs[0], outputs[1])
+                self.assertEqual(outputs[0], outputs[2])
+
+
 class Pairs(Scratch):
     def test_every_format_into_every_format(self):
         for source, target, dtype, channels in itertools.product(

@@ -35,6 +35,8 @@ class Manners(Scratch):
         self.refused(2)
         self.assertIn("dive", self.refused(2, "dive"))
         self.assertIn("--help", self.refused(2, "pool"))
+        self.assertIn("'--deep'; legal are pool", self.refused(2, "--deep"))
+        self.assertIn("'--deep' is nothing that cenote check takes", self.refused(2, "check", "--deep"))
 
     def test_completions_and_the_manual_page_know_every_option(self):
         for shell in ("bash", "zsh", "fish", "man"):

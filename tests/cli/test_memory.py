@@ -1,6 +1,5 @@
 """Arrays of any size in bounded memory, with the same bits as in one piece."""
 import subprocess
-import sys
 import unittest
 
 import numpy as np
@@ -91,16 +90,6 @@ class SameBits(Scratch):
 
 
 class Bounds(Scratch):
-    def peak_memory(self, *arguments, **options):
-        """Runs the binary in a process of its own, and returns the most memory that it had, in bytes."""
-        code = ("import resource, subprocess, sys; "
-                "done = subprocess.run(sys.argv[1:]); "
-                "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(done.returncode)")
-        done = subprocess.run([sys.executable, "-c", code, CENOTE, *map(str, arguments)], stderr=subprocess.PIPE, **options)
-        lines = done.stderr.decode().splitlines()
-        self.assertEqual(done.returncode, 0, lines)
-        return int(lines[-1]) * 1024
-
     @unittest.skipIf("asan" in CENOTE, "the address sanitizer's own memory counts as ours")
     def test_a_large_array_is_pooled_in_less_memory_than_was_allowed(self):
         name = self.path("large.npy")

@@ -1,15 +1,14 @@
 """Pipes in and out, and what a terminal sees."""
 import io
 import os
-import pty
-import select
 import subprocess
+import time
 import unittest
 
 import numpy as np
 
 import pictures
-from support import CENOTE, Scratch
+from support import CENOTE, Scratch, on_terminal
 
 
 class Pipes(Scratch):
@@ -48,27 +47,7 @@ class Pipes(Scratch):
 
 
 class Terminal(Scratch):
-    def on_terminal(self, *arguments, feed=None, **environment):
-        """What the binary writes to a terminal of its own, which is its stdout and stderr."""
-        master, slave = pty.openpty()
-        process = subprocess.Popen([CENOTE, *map(str, arguments)], stdin=subprocess.PIPE, stdout=slave, stderr=slave,
-                                   env={**os.environ, "TERM": "xterm", **environment})
-        os.close(slave)
-        if feed:
-            feed(process.stdin)
-        process.stdin.close()
-        seen = b""
-        while select.select([master], [], [], 10)[0]:
-            try:
-                seen += os.read(master, 65536)
-            except OSError:  # the other end is closed
-                break
-        process.wait()
-        os.close(master)
-        return seen
-
     def slow(self, stdin):
-        import time
         buffer = io.BytesIO()
         np.save(buffer, np.zeros((400, 1000), "f4"))
         data = buffer.getvalue()
@@ -79,21 +58,29 @@ class Terminal(Scratch):
 
     def test_a_long_task_shows_a_bar_and_wipes_it(self):
         arguments = ["pool", "max", "-", "-o", self.path("y.npy"), "-k", "2x2", "--memory", "64K"]
-        seen = self.on_terminal(*arguments, feed=self.slow)
+        seen = on_terminal(*arguments, feed=self.slow)
         self.assertRegex(seen, rb"\[#*\.*\] +\d+ %  [\d.]+ GB/s  \d+ s left")
         self.assertTrue(seen.endswith(b"\r\x1b[K"), seen)
-        self.assertEqual(self.on_terminal(*arguments, "--quiet", feed=self.slow), b"")
+        self.assertEqual(on_terminal(*arguments, "--quiet", feed=self.slow), b"")
+
+    def test_the_bar_fits_a_narrow_terminal(self):
+        for columns in (60, 30, 16):
+            seen = on_terminal("pool", "max", "-", "-o", self.path("y.npy"), "-k", "2x2", "--memory", "64K", feed=self.slow, columns=columns)
+            lines = [line for line in seen.split(b"\r\x1b[K") if line]
+            self.assertGreater(len(lines), 0)
+            self.assertLess(max(map(len, lines)), columns)
+            self.assertEqual(b"#" in seen, columns == 60)
 
     def test_no_array_is_written_to_a_terminal(self):
         np.save(self.path("x.npy"), np.zeros((4, 4)))
-        seen = self.on_terminal("pool", "max", self.path("x.npy"), "-o", "-", "-k", "2x2")
+        seen = on_terminal("pool", "max", self.path("x.npy"), "-o", "-", "-k", "2x2")
         self.assertRegex(seen, rb"^cenote: standard output: is a terminal[^\n]*\n$")
 
     def test_colour_on_terminals_only_and_never_with_no_color(self):
         arguments = ["explain", "max", "--shape", "4x4", "-k", "2x2"]
-        self.assertIn(b"\x1b[", self.on_terminal(*arguments, NO_COLOR=""))
-        self.assertNotIn(b"\x1b[", self.on_terminal(*arguments, NO_COLOR="1"))
-        self.assertNotIn(b"\x1b[", self.on_terminal(*arguments, "--colour", "never", NO_COLOR=""))
+        self.assertIn(b"\x1b[", on_terminal(*arguments, NO_COLOR=""))
+        self.assertNotIn(b"\x1b[", on_terminal(*arguments, NO_COLOR="1"))
+        self.assertNotIn(b"\x1b[", on_terminal(*arguments, "--colour", "never", NO_COLOR=""))
         self.assertNotIn(b"\x1b[", self.cenote(*arguments))
         self.assertIn(b"\x1b[", self.cenote(*arguments, "--color", "always"))
 

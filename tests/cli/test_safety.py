@@ -60,6 +60,39 @@ class Whole(Scratch):
         self.assertIn(b"standard input: ends with", errors)
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_killed_at_any_moment_there_is_nothing_or_all_of_it(self):
+        x = self.random.normal(size=(300, 400))
+        np.save(self.path("x.npy"), x)
+        for step in range(25):
+            with self.subTest(milliseconds=2 * step):
+                process = subprocess.Popen([CENOTE, "pool", "max", str(self.path("x.npy")), "-o", str(self.path("y.npy")), "-k", "1x1"])
+                time.sleep(0.002 * step)
+                process.kill()
+                process.wait()
+                if self.path("y.npy").exists():
+                    self.assert_same(np.load(self.path("y.npy")), x)
+                    self.path("y.npy").unlink()
+                self.assertEqual(os.listdir(self.folder), ["x.npy"])
+
+    def test_nothing_is_left_of_a_picture_either(self):
+        """Codecs work on threads of their own, which end with the rest."""
+        png = pictures.png_bytes(self.random.integers(0, 255, (900, 900, 3), "u1"))
+        for number in (signal.SIGKILL, signal.SIGINT, None):
+            process = subprocess.Popen([CENOTE, "pool", "max", "-", "-o", str(self.path("y.png")), "-k", "2", "--threads", "2"],
+                                       stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+            process.stdin.write(png[:len(png) // 2])
+            process.stdin.flush()
+            time.sleep(0.2)
+            if number is None:
+                _, errors = process.communicate()
+                self.assertEqual((process.returncode, errors.count(b"\n")), (1, 1))
+                self.assertIn(b"standard input: PNG: the file ends too early", errors)
+            else:
+                process.send_signal(number)
+                self.assertEqual(process.wait(), -number)
+                self.end(process)
+            self.assertEqual(os.listdir(self.folder), [])
+
     def test_a_full_disk(self):
         disk = self.path("disk")
         disk.mkdir()
