@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "files/clock.hpp"
 
@@ -104,8 +105,9 @@ void ReadAhead::read(std::byte* to, Index elements) {
     if (used_ == block_.size()) {
       if (!block_.empty()) blocks_.used();
       block_ = {};  // should the next line throw
-      block_ = blocks_.next();
       used_ = 0;
+      block_ = blocks_.next();
+      if (block_.empty()) throw std::logic_error("more elements were asked for than the file has");
     }
     const std::size_t part = std::min(bytes, block_.size() - used_);
     std::memcpy(to, block_.data() + used_, part);
