@@ -536,8 +536,9 @@ class Builder {
       const PooledAxis& axis = plan_.axes[at(a)];
       direct = direct && axis.block == 0 && (a == plan_.rank - 1 || axis.extent <= max_extent);
     }
-    const bool slides =
-        last.slides && last.stride <= (request_.common ? 4 : 2) && last.kernel <= 16 && last.in >= vector;
+    // What stands for a tap beyond the row is the nearest one in steps of the dilation: it must be within a vector.
+    const bool slides = last.slides && last.stride <= (request_.common ? 4 : 2) && last.kernel <= 16 &&
+                        last.in >= vector && last.step <= vector;
     const bool spreads = last.spread > 0 && request_.common && last.source.kernel <= 16;
     const bool along_row = direct && last.out >= vector / 2 && (slides || spreads);
     // Small planes stand side by side in vectors, unless their rows are long enough to be reduced where they lie.

@@ -289,6 +289,22 @@ TEST(Thresholds, GradientsOfSmallSquares) {
   EXPECT_TRUE(problem.empty()) << problem;
 }
 
+// Taps so far apart that the nearest real one to a tap beyond the row is in no vector at its end.
+TEST(Thresholds, DilationsBeyondAVector) {
+  Sweep sweep;
+  for (const Index dilation : {2, 3, 4, 5, 8, 9, 12, 16, 17, 30})
+    for (const Index s : {1, 2, 3})
+      for (const Index low : {Index{0}, Index{1}, dilation, 2 * dilation})
+        for (const Type type : {Type::f32, Type::f64, Type::i32}) {
+          const Sliding window{
+              .kernel = {3}, .stride = s, .padding = low, .dilation = dilation, .rounding = Rounding::ceil};
+          sweep(try_resolve({3, 2 * dilation + 27}, window), type, Max{}, values_and_winners);
+          sweep(try_resolve({3, 2 * dilation + 100}, window), type, Max{}, values_and_winners);
+          if (!is_integer(type))
+            sweep(try_resolve({3, 2 * dilation + 90}, window), type, Average{}, forward_verb | vjp_verb);
+        }
+}
+
 // Blocks of them are cut along the rows before they run out of rows.
 TEST(Thresholds, LongRows) {
   Sweep sweep;
