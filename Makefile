@@ -83,7 +83,7 @@ format:  ## rewrite the sources with clang-format
 check-format:  ## complain where clang-format would rewrite
 	tools/format --check
 
-tidy:  ## clang-tidy over headers, library and examples
+tidy: build/python-venv/installed  ## clang-tidy over headers, library, command, bindings and examples
 	tools/tidy
 
 docs:  ## the pages against the tree: coverage of the original, rules with tests, the README's program
