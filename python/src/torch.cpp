@@ -40,8 +40,7 @@ bool truth(const nb::object& object) {
   return out != 0;
 }
 
-template <std::size_t length>
-PyObject* interned(const char (&name)[length]) {
+PyObject* interned(const char* name) {
   PyObject* out = PyUnicode_InternFromString(name);
   if (out == nullptr) throw nb::python_error();
   return out;

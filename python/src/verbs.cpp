@@ -140,7 +140,7 @@ Array given_or_made(nb::handle object, const Dims& dims, const Place& place) {
 Array result_array(const Target& target, const Dims& dims, Type type, std::string_view caller) {
   if (target.like != nullptr) return new_tensor(*target.like, dims, target.format, {caller, "out"});
   if (target.out.is_none()) return new_array(dims, type, caller);
-  const Array array = given_or_made(target.out, dims, {caller, "out"});
+  Array array = given_or_made(target.out, dims, {caller, "out"});
   Array like;
   like.type = type;
   check_same_type(like, array, {caller, "out"}, "x");
