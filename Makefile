@@ -14,8 +14,9 @@ run: setup-run  ## build the release preset and take the tour: a photograph pool
 	cmake --build --preset release --target cenote_cli
 	build/release/cli/cenote tour examples/data/coffee.png -o build/tour.png
 
-# Two rows of checks at a time, for the sake of the cores that the end of a build or a single long test leaves idle.
-test: setup check-format  ## every check
+# Two rows of checks at a time, for the sake of the cores that the end of a build or a single long test leaves idle. Both
+# need the Python packages.
+test: setup check-format build/python-venv/installed  ## every check
 	@tools/side_by_side "$(MAKE) test-gcc test-python" "$(MAKE) sanitize tidy docs mutation MUTATION=--sound"
 	@echo "make test: every check passed"
 
@@ -86,7 +87,7 @@ format:  ## rewrite the sources with clang-format
 check-format:  ## complain where clang-format would rewrite
 	tools/format --check
 
-tidy:  ## clang-tidy over headers, library and examples
+tidy: build/python-venv/installed  ## clang-tidy over headers, library, command, bindings and examples
 	tools/tidy
 
 docs:  ## the pages against the tree: coverage of the original, rules with tests, the README's program

@@ -90,7 +90,7 @@ enum Tag : long {
 
 // From an Operator, or such a tuple.
 AnyOperator to_operator(const Argument& argument);
-nb::object to_object(const AnyOperator& op);  // an instance of the module's class
+nb::object to_object(const AnyOperator& any);  // an instance of the module's class
 // From Windows, or such a tuple; checked against a shape.
 Geometry to_geometry(const Argument& argument, const Dims& in);
 Geometry resolve_any(const AnyWindows& windows, const Dims& in, std::string_view caller);

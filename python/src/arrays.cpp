@@ -6,7 +6,12 @@
 #define NPY_TARGET_VERSION NPY_1_22_API_VERSION
 #include <numpy/arrayobject.h>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -357,6 +362,22 @@ Array new_array(const Dims& dims, Type type, std::string_view caller) {
   out.owner = nb::steal(array);
   out.data = PyArray_DATA(reinterpret_cast<PyArrayObject*>(array));
   return out;
+}
+
+void prefer_large_pages(const Array& made) {
+#if defined(__linux__)
+  constexpr std::uintptr_t page = 4096;
+  constexpr std::uintptr_t least = std::uintptr_t{1} << 22;
+  const auto bytes =
+      static_cast<std::uintptr_t>(volume(made.dims)) * static_cast<std::uintptr_t>(info(made.type).bytes);
+  if (bytes < least) return;
+  const auto first = (reinterpret_cast<std::uintptr_t>(made.data) + page - 1) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(made.data) + bytes;
+  // It is advice: whether it was taken does not matter.
+  madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);  // NOLINT(performance-no-int-to-ptr)
+#else
+  static_cast<void>(made);
+#endif
 }
 
 nb::object borrowed(const void* data, const Dims& dims, Type type, nb::handle owner) {

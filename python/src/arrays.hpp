@@ -21,7 +21,7 @@ enum class Type : std::uint8_t {
 #undef CENOTE_TYPE
 };
 inline constexpr int types = 0
-#define CENOTE_TYPE(name, type) +1
+#define CENOTE_TYPE(name, type) +1  // NOLINT(bugprone-macro-parentheses): a term of the sum
     CENOTE_MACHINE_SCALARS(CENOTE_TYPE)
 #undef CENOTE_TYPE
     ;
@@ -92,6 +92,10 @@ nb::handle marked(nb::handle object);
 
 // A new row-major numpy array, not initialised.
 Array new_array(const Dims& dims, Type type, std::string_view caller);
+
+// Asks the system for large pages under a new array that is worth them, as numpy does for its own: memory that is
+// written for the first time then costs a fraction. For tensors; their library does not ask.
+void prefer_large_pages(const Array& made);
 
 // A read-only numpy array of memory that `owner` keeps.
 nb::object borrowed(const void* data, const Dims& dims, Type type, nb::handle owner);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bind.hpp"
+#include "team.hpp"
 #include "verbs.hpp"
 
 namespace cenote::python {
@@ -39,8 +40,7 @@ bool truth(const nb::object& object) {
   return out != 0;
 }
 
-template <std::size_t length>
-PyObject* interned(const char (&name)[length]) {
+PyObject* interned(const char* name) {
   PyObject* out = PyUnicode_InternFromString(name);
   if (out == nullptr) throw nb::python_error();
   return out;
@@ -184,6 +184,7 @@ Array new_tensor(const Array& x, const Dims& dims, Format format, const Place& p
     made = checked(PyObject_VectorcallMethod(name, arguments.data(), sizes.size() + 1, nullptr));
   }
   Array out = exchange_array(made, place);
+  prefer_large_pages(out);
   out.owner = std::move(made);
   return out;
 }
@@ -196,12 +197,14 @@ void bind_torch(nb::module_& m) {
         torch = {tensor.release(),      parameter.release(), modes.release(),    is_grad_enabled.release(),
                  threads.release(),     is_last.release(),   new_last.release(), new_bytes.release(),
                  new_indices.release(), tracked.release()};
+        return find_team();
       },
       "tensor"_a, "parameter"_a, "modes"_a, "is_grad_enabled"_a, "threads"_a, "is_last"_a, "new_last"_a, "new_bytes"_a,
-      "new_indices"_a, "tracked"_a, "Hands over what the functions below call of torch.",
+      "new_indices"_a, "tracked"_a,
+      "Hands over what the functions below call of torch; whether they compute on its threads.",
       nb::sig("def torch_start(tensor: object, parameter: object, modes: tuple[object, ...], is_grad_enabled: object, "
               "threads: object, is_last: object, new_last: object, new_bytes: object, new_indices: object, "
-              "tracked: object) -> None"));
+              "tracked: object) -> bool"));
   m.def("torch_ordinary", &is_ordinary, "x"_a.none(), "other"_a = nb::none(),
         "Whether nothing but a kernel, and autograd, would happen to x and another one.",
         nb::sig("def torch_ordinary(x: object, other: object = None) -> bool"));

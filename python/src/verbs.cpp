@@ -5,6 +5,7 @@
 #include <span>
 
 #include "bind.hpp"
+#include "team.hpp"
 
 namespace cenote::python {
 namespace {
@@ -121,13 +122,17 @@ nb::object indices_array(const Geometry& g, const Winners& winners, std::string_
   return array.owner;
 }
 
-Execution at_most(int threads) { return {.threads = threads > 0 ? std::min(threads, num_threads()) : 0}; }
+Execution at_most(int threads) {
+  if (threads <= 0) return {};
+  return {.threads = std::min(threads, num_threads()), .executor = team()};
+}
 
 Array given_or_made(nb::handle object, const Dims& dims, const Place& place) {
   const nb::handle make = marked(object);
   const bool makes = make.is_valid() && PyCallable_Check(make.ptr()) != 0;
   const nb::object owner = makes ? made(make, dims) : nb::borrow(object);
   Array array = makes ? exchange_array(owner, place) : write_array(object, place);
+  if (makes) prefer_large_pages(array);
   array.owner = owner;
   return array;
 }
@@ -135,7 +140,7 @@ Array given_or_made(nb::handle object, const Dims& dims, const Place& place) {
 Array result_array(const Target& target, const Dims& dims, Type type, std::string_view caller) {
   if (target.like != nullptr) return new_tensor(*target.like, dims, target.format, {caller, "out"});
   if (target.out.is_none()) return new_array(dims, type, caller);
-  const Array array = given_or_made(target.out, dims, {caller, "out"});
+  Array array = given_or_made(target.out, dims, {caller, "out"});
   Array like;
   like.type = type;
   check_same_type(like, array, {caller, "out"}, "x");

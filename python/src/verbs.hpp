@@ -42,7 +42,7 @@ void dispatch(const AnyOperator& any, Type type, const Place& place, F&& use) {
       any);
 }
 
-// Threads as a caller gives them, if not more than the library may use.
+// Threads as cenote.torch gives them, which are torch's, if not more than the library may use; 0: the library's own.
 Execution at_most(int threads);
 
 // An array to write to: the caller's, or one that a marked function makes of a shape.

@@ -10,7 +10,6 @@ from torch.testing._internal.common_methods_invocations import op_db  # noqa: E4
 import cenote.torch as ct  # noqa: E402
 
 OPS = {op.name.removeprefix("nn.functional."): op for op in op_db if hasattr(ct, op.name.removeprefix("nn.functional."))}
-MOST = 150  # samples of a function
 
 
 def test_every_pooling_function_of_torch_that_has_samples_is_here():
@@ -19,16 +18,11 @@ def test_every_pooling_function_of_torch_that_has_samples_is_here():
     )
 
 
-def samples(op):
-    every = list(op.sample_inputs("cpu", torch.float64, requires_grad=True))
-    return every[:: max(1, len(every) // MOST)]
-
-
 @pytest.mark.parametrize("name", sorted(OPS))
 def test_samples(name):
     op, ours = OPS[name], getattr(ct, name)
     compared = 0
-    for sample in samples(op):
+    for sample in op.sample_inputs("cpu", torch.float64, requires_grad=True):
         theirs = op.op(sample.input, *sample.args, **sample.kwargs)
         if theirs is None or (isinstance(theirs, torch.Tensor) and 0 in theirs.shape[-int(name[-2]) :]):
             continue

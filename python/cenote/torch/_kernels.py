@@ -52,12 +52,16 @@ def new_last(like: torch.Tensor, shape: Any) -> torch.Tensor:
     return new(like, shape, gradient_format(True, len(shape)))
 
 
-def _new_like(x: torch.Tensor) -> tuple[Any, int]:
-    """What the compiled part calls for a result that is computed from x, with sizes, or with () where there are none."""
-    format = memory_format(x)
+def _maker(like: torch.Tensor, format: torch.memory_format) -> tuple[Any, int]:
+    """What the compiled part calls for a result, with sizes, or with () where there are none."""
     if format is torch.contiguous_format:
-        return x.new_empty, _MARK
-    return (lambda *sizes: new(x, sizes if sizes != ((),) else (), format)), _MARK
+        return like.new_empty, _MARK
+    return (lambda *sizes: new(like, sizes if sizes != ((),) else (), format)), _MARK
+
+
+def _new_like(x: torch.Tensor) -> tuple[Any, int]:
+    """The same for what is computed from x."""
+    return _maker(x, memory_format(x))
 
 
 # Methods of tensors are what makes others the fastest, and they do not ask for the default device.
@@ -88,22 +92,20 @@ def forward_and_jvp(x: torch.Tensor, dx: torch.Tensor, job: Job) -> tuple[torch.
 
 
 def vjp(x: torch.Tensor, gy: torch.Tensor, job: Job) -> torch.Tensor:
-    gx = new(x, x.shape, memory_format(x))
-    _core.vjp(job.op, job.windows, (x, _MARK), (gy, _MARK), (gx, _MARK), job.caller, _threads())
-    return gx
+    of = job.op, job.windows, (x, _MARK), (gy, _MARK)
+    return _core.vjp(*of, _new_like(x), job.caller, _threads())  # type: ignore[return-value]
 
 
 def transpose(gy: torch.Tensor, shape: Any, channels_last: bool, job: Job) -> torch.Tensor:
-    gx = new(gy, shape, gradient_format(channels_last, len(shape)))
-    _core.vjp(job.op, job.windows, tuple(shape), (gy, _MARK), (gx, _MARK), job.caller, _threads())
-    return gx
+    gx = _maker(gy, gradient_format(channels_last, len(shape)))
+    of = job.op, job.windows, tuple(shape), (gy, _MARK)
+    return _core.vjp(*of, gx, job.caller, _threads())  # type: ignore[return-value]
 
 
 def pull(gy: torch.Tensor, winners: torch.Tensor, shape: Any, channels_last: bool, job: Job) -> torch.Tensor:
-    gx = new(gy, shape, gradient_format(channels_last, len(shape)))
-    of = job.windows, tuple(shape), (winners.contiguous(), _MARK)
-    _core.pull_winners(*of, (gy, _MARK), (gx, _MARK), job.caller, _threads())
-    return gx
+    gx = _maker(gy, gradient_format(channels_last, len(shape)))
+    of = job.windows, tuple(shape), (winners.contiguous(), _MARK), (gy, _MARK)
+    return _core.pull_winners(*of, gx, job.caller, _threads())  # type: ignore[return-value]
 
 
 def push(dx: torch.Tensor, winners: torch.Tensor, job: Job) -> torch.Tensor:
