@@ -145,6 +145,7 @@ PythonNode concatenate(nb::handle self, nb::handle nodes, nb::handle axis) {
   const auto along = static_cast<int>(to_index({axis, "axis", "concatenate"}));
   return add_node(self, [&](auto& g) {
     std::vector<Handle> here;
+    here.reserve(all.size());
     for (const Twin& each : all) here.push_back(each.in(g));
     return cenote::concatenate(g, here, along);
   });

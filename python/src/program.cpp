@@ -21,6 +21,7 @@ struct Slot {
 template <class Named>
 std::vector<Slot> slots(const Named& all) {
   std::vector<Slot> out;
+  out.reserve(all.size());
   for (const auto& each : all) out.push_back({each.name, each.dims});
   return out;
 }

@@ -41,6 +41,7 @@ std::vector<DrawnNode> drawn(const Program<T>& program) {
 template <class T>
 std::vector<DrawnNode> drawn(const Graph<T>& graph) {
   std::vector<DrawnNode> out;
+  out.reserve(static_cast<std::size_t>(graph.size()));
   for (int i = 0; i < graph.size(); ++i) out.push_back(drawn(graph.record(i), i));
   if (graph.outputs().empty()) return out;
   for (DrawnNode& node : out) node.used = false;
