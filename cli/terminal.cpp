@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -26,7 +27,7 @@ int columns_of(int fd) {
 }
 
 std::string duration_in_words(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
+  const long whole = std::lround(seconds);
   std::array<char, 48> text{};
   if (whole < 60)
     std::snprintf(text.data(), text.size(), "%ld s", whole);
