@@ -88,7 +88,7 @@ def head(results):
     if data.get("quick"):
         lines += ["**A quick run over a few problems: it shows that everything works, no more.**", ""]
     lines += [f"- {data['date']}, {machine['cpu']}, {machine['cores']} cores, {caches}; {machine['compiler']};"
-              f" commit {machine['commit']}; {data.get('wall_seconds', 0) // 60} minutes",
+              f" commit {machine['commit']}; `{data['command']}`, {data.get('wall_seconds', 0) // 60} minutes",
               f"- cenote {versions.get('cenote')}; " + ", ".join(s for s in shown if not s.endswith("None")),
               "- The unit is a memcpy that moves the same bytes on as many threads in the same run: forward x and y, VJP gy "
               "and gx, JVP x, dx, y and dy. 1.00 is the speed of memory; lower is better.",

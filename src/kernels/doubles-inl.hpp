@@ -51,8 +51,16 @@ class Doubles {
     small_ = row_.count * column_.count * Index{sizeof(Raw)} <= 16384;
     pitch_ = small_ ? row_.count : (row_.count + n - 1) / n * n + n;
     const auto plane = scratch_.Ask<Raw>(column_.count * pitch_ + row_.kernel + n);
+    quick_ = IsQuick();
+    // Rows of cells between margins, and of runs.
+    quick_pitch_ = (row_.count + 2 * n - 1) / n * n;
+    const auto rows = scratch_.Ask<Raw>(quick_ ? 2 * column_.outputs * quick_pitch_ + 4 * n : 0);
+    const auto runs = scratch_.Ask<Raw>(quick_ ? column_.in * row_.in : 0);
     scratch_.Take();
     plane_ = scratch_.At(plane);
+    rows_ = scratch_.At(rows);
+    runs_ = scratch_.At(runs);
+    if (quick_) std::fill_n(rows_, column_.outputs * quick_pitch_ + 2 * n, Worst());  // margins stay as they are
   }
 
   void Plane(const Lanes& lanes) {
@@ -63,6 +71,8 @@ class Doubles {
     for (std::size_t a = 0; a <= last_; ++a) to += begin_[a] * y.pooled[a];
     const Index x_pitch = last_ > 0 ? x.pooled[0] : 0;
     const Index y_pitch = last_ > 0 ? y.pooled[0] : 0;
+    if constexpr (std::is_floating_point_v<Raw>)
+      if (quick_ && QuickPlane(from, x_pitch, to, y_pitch)) return;
     const Index top = column_.begin(), bottom = column_.end();
     bool all_ordered = true;
     for (Index r = top; r < bottom; ++r) {
@@ -86,6 +96,93 @@ class Doubles {
       for (; c + 4 * n <= row_.outputs; c += 4 * n) Scan<nan>(four, cells + c, n, to + c, y_pitch);
       for (; c < row_.outputs; c += n) Scan<nan>(one, cells + c, HWY_MIN(n, row_.outputs - c), to + c, y_pitch);
     });
+  }
+
+  // Small planes in one block, of windows one cell apart, without NaN and -0: then the order of cells is of no
+  // consequence, and columns come first, which need no margins. Runs of four cells; the last of a window overlaps the
+  // one before.
+  [[nodiscard]] bool IsQuick() const {
+    if (!std::is_floating_point_v<Raw> || last_ != 1 || column_.stride != 1 || row_.in < n || column_.in < 4)
+      return false;
+    if (row_.outputs != plan_.axes[1].out || column_.outputs != plan_.axes[0].out) return false;
+    return row_.count * column_.count * Index{sizeof(Raw)} <= 32768;
+  }
+  static Raw Worst() {
+    constexpr Raw infinity = std::numeric_limits<Raw>::infinity();
+    return S::is_largest ? -infinity : infinity;
+  }
+
+  // False: there is something odd among the cells, and nothing has been done.
+  HWY_NOINLINE bool QuickPlane(const Raw* x, Index x_pitch, Raw* y, Index y_pitch) const {
+    const D d;
+    const Index in = row_.in, rows = column_.in;
+    auto odd = MaskOf<D>{};
+    // Down the columns, a vector of them at a time: each run is two pairs.
+    for (Index c = 0; c < in; c += n) {
+      const Index column = HWY_MIN(c, in - n);
+      const Raw* from = x + column;
+      Raw* to = runs_ + column;
+      const auto load = [&](Index r) HWY_ATTR {
+        const V cells = hn::LoadU(d, from + r * x_pitch);
+        odd = hn::Or(odd, TellsOrder(d, cells));
+        return cells;
+      };
+      const V second = load(1);
+      V earlier = Merged<false>(load(0), second);  // the pair two rows before the one that comes next
+      V later = load(2);
+      V middle = Merged<false>(second, later);
+      for (Index r = 3; r < rows; ++r, to += in) {
+        const V cells = load(r);
+        const V newest = Merged<false>(later, cells);
+        hn::StoreU(Merged<false>(earlier, newest), d, to);
+        earlier = middle;
+        middle = newest;
+        later = cells;
+      }
+    }
+    if (HWY_UNLIKELY(!hn::AllFalse(d, odd))) return false;
+    // Windows of rows, between margins.
+    Raw* const between = rows_ + row_.begin();
+    for (Index o = 0; o < column_.outputs; ++o) {
+      const Index start = HWY_MAX(o + column_.first, Index{0});
+      const Index end = HWY_MIN(o + column_.first + column_.kernel, rows);
+      Raw* const to = between + o * quick_pitch_;
+      const bool few = end - start < 4;
+      const Raw* const first = few ? x + start * x_pitch : runs_ + start * in;
+      const Index step = few ? x_pitch : 4 * in;
+      const Raw* const last = few ? x + (end - 1) * x_pitch : runs_ + (end - 4) * in;
+      const Index taps = few ? end - start : (end - start + 3) / 4;
+      for (Index c = 0; c < in; c += n) {
+        const Index column = HWY_MIN(c, in - n);
+        V best = hn::LoadU(d, last + column);
+        for (Index t = 0; t + 1 < taps; ++t) best = Merged<false>(best, hn::LoadU(d, first + t * step + column));
+        hn::StoreU(best, d, to + column);
+      }
+    }
+    // Along all rows at once.
+    Raw* const fours = rows_ + column_.outputs * quick_pitch_ + 2 * n;
+    const Index all = column_.outputs * quick_pitch_;
+    for (Index c = 0; c < all; c += n) {
+      const Raw* p = rows_ + c;
+      const V low = Merged<false>(hn::LoadU(d, p), hn::LoadU(d, p + 1));
+      hn::StoreU(Merged<false>(low, Merged<false>(hn::LoadU(d, p + 2), hn::LoadU(d, p + 3))), d, fours + c);
+    }
+    WithTaps((row_.kernel + 3) / 4, 1, [&]<int taps>() {
+      const Index kernel = row_.kernel, outputs = row_.outputs;
+      for (Index o = 0; o < column_.outputs; ++o) {
+        const Raw* const row = fours + o * quick_pitch_;
+        for (Index c = 0; c < outputs; c += n) {
+          const Raw* const p = row + HWY_MIN(c, outputs - n);
+          V best = hn::LoadU(d, p + kernel - 4);
+          HWY_UNROLL(4)
+          for (int t = 0; t + 1 < taps; ++t) best = Merged<false>(best, hn::LoadU(d, p + 4 * t));
+          if (taps == 4)
+            for (Index t = 3; 4 * t < kernel - 4; ++t) best = Merged<false>(best, hn::LoadU(d, p + 4 * t));
+          hn::StoreU(best, d, y + o * y_pitch + HWY_MIN(c, outputs - n));
+        }
+      }
+    });
+    return true;
   }
 
   // The windows of `count` cells, in their place. What comes behind the last whole window is no use.
@@ -253,6 +350,9 @@ class Doubles {
   Index pitch_ = 0;
   plan::Scratch scratch_;
   Raw* plane_ = nullptr;
+  bool quick_ = false;
+  Index quick_pitch_ = 0;
+  Raw *rows_ = nullptr, *runs_ = nullptr;
 };
 
 }  // namespace cenote::HWY_NAMESPACE

@@ -163,7 +163,7 @@ HWY_INLINE auto RoundToHalves(hn::VFromD<hn::ScalableTag<double>> x) {
   return ToHalves<T>(df, hn::DemoteTo(df, hn::BitCast(d, hn::Or(hn::Xor(bits, rest), last))));
 }
 
-// Sums and averages: divided, converted, and free of -0 (A5).
+// Sums and averages: divided, converted, and free of -0 (A5). Sums of squares become their roots.
 template <class S>
 struct FinishSum {
   using T = typename S::Scalar;
@@ -258,7 +258,7 @@ struct FinishSum {
   }
 
  private:
-  static constexpr bool near = std::is_same_v<Wide, float>;
+  static constexpr bool near = std::is_same_v<Wide, float>, squares = requires { requires S::squares; };
 
   // Sums that are divided in their own type.
   HWY_INLINE void Divide(const Spot& spot, const plan::Plan& plan, V sum, Raw* out, Index count) const {
@@ -281,10 +281,15 @@ struct FinishSum {
         const hn::ScalableTag<double> d;
         const hn::Rebind<float, decltype(d)> df;
         const auto low = By(lane, cell);
-        const auto zero = hn::Set(d, mean_ ? -0.0 : 0.0);  // a sum has no -0, whatever its scale; x + -0 is x
+        // A sum has no -0, not even where its scale has left nothing of it; x + -0 is x.
+        const auto zero = hn::Set(df, mean_ ? -0.0F : 0.0F);
         const auto result = [&](auto wide, auto by)
-                                HWY_ATTR { return hn::DemoteTo(df, hn::Add(hn::Mul(wide, by), zero)); };
-        if constexpr (std::is_same_v<Wide, float>) {
+                                HWY_ATTR { return hn::Add(hn::DemoteTo(df, hn::Mul(wide, by)), zero); };
+        if constexpr (squares) {
+          const auto root = hn::Sqrt(acc[0]);
+          StoreSome(hn::DemoteTo(df, root), df, out, lanes - lane);
+          Doubt(plan, root, lanes - lane);
+        } else if constexpr (std::is_same_v<Wide, float>) {
           const auto high = By(lane + vector_lanes<double>, cell);
           const auto upper = result(hn::PromoteTo(d, hn::UpperHalf(df, sum)), high);
           const V all = hn::Combine(ds, upper, result(hn::PromoteTo(d, hn::LowerHalf(df, sum)), low));
@@ -306,8 +311,12 @@ struct FinishSum {
           plan.odd->store(true, std::memory_order_relaxed);
       }
     } else if constexpr (std::is_integral_v<T> && sizeof(T) < 4) {
+      const typename S::D d;
       const hn::Rebind<T, typename S::D> narrow;
-      StoreSome(hn::DemoteTo(narrow, mean_ ? Means(acc[0], lane, cell) : acc[0]), narrow, out, lanes - lane);
+      V result = mean_ ? Means(acc[0], lane, cell) : acc[0];
+      // Highway 1.0.3 demotes 2^15 + n to n.
+      if constexpr (std::is_same_v<T, std::uint8_t>) result = hn::Min(result, hn::Set(d, 255));
+      StoreSome(hn::DemoteTo(narrow, result), narrow, out, lanes - lane);
     } else if constexpr (Half<T>) {
       const hn::ScalableTag<double> d;
       const V product = hn::Mul(hn::Add(acc[0], hn::Zero(d)), By(lane, cell));
@@ -330,7 +339,7 @@ struct FinishSum {
   // Rows have divisors where others have numbers.
   [[nodiscard]] float* divisors() const { return reinterpret_cast<float*>(numbers_); }
 
-  // Of `count` results added in their own type some may have overflowed: x - x is no number then.
+  // Some of `count` results may have overflowed or be no numbers: x - x is no number then.
   static HWY_INLINE void Doubt(const plan::Plan& plan, V results, Index count) {
     const typename S::D d;
     const auto odd = hn::IsNaN(hn::Sub(results, results));
@@ -382,8 +391,8 @@ struct FinishSum {
   double number_ = 1;
   double* numbers_ = nullptr;
 };
-template <class T, bool weighted, class L>
-struct Finish<SumState<T, weighted, L>> : FinishSum<SumState<T, weighted, L>> {};
+template <class T, bool weighted, class L, bool square>
+struct Finish<SumState<T, weighted, L, square>> : FinishSum<SumState<T, weighted, L, square>> {};
 template <bool weighted>
 struct Finish<CompensatedState<weighted>> : FinishSum<CompensatedState<weighted>> {};
 

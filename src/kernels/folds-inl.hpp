@@ -16,26 +16,16 @@ HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
 
 // Hands over the cells of as many rows as fill a vector side by side, `pitch` apart, in their order: use(cell, number).
-// Rows that follow these are asked for ahead of their turn: so many short rows are more than the hardware follows.
 template <class Raw, int inputs, class F>
 HWY_INLINE void EachCell(const Raw* const (&rows)[inputs], Index pitch, Index cells, F&& use) {
-  using D = hn::ScalableTag<Bits<Raw>>;
-  const D d;
-  constexpr Index n = vector_lanes<Raw>;
-  constexpr int side = 16 / sizeof(Raw);
+  constexpr int side = square_side<Raw>;
   for (Index c = 0; c < cells;) {
     const Index begin = HWY_MIN(c, cells - side);  // the last square overlaps the one before
-    hn::VFromD<D> square[inputs][side];
+    Square<Raw> square[inputs];
     HWY_UNROLL(16)
     for (int i = 0; i < inputs; ++i) {
-      if (c % (64 / Index{sizeof(Raw)}) == 0) {
-        const Raw* next = rows[i] + n * pitch + c;
-        HWY_UNROLL(16)
-        for (Index l = 0; l < n; ++l, next += pitch) hwy::Prefetch(next);
-      }
-      HWY_UNROLL(16)
-      for (int r = 0; r < side; ++r) square[i][r] = LoadBlocks(d, rows[i] + begin + r * pitch, side * pitch);
-      TransposeBlocks(d, square[i]);
+      ForeseeRows(rows[i], pitch, c);
+      LoadSquare(rows[i] + begin, pitch, square[i]);
     }
     HWY_UNROLL(16)
     for (int r = 0; r < side; ++r) {

@@ -112,6 +112,30 @@ HWY_INLINE void TransposeBlocks(D d, hn::VFromD<D> (&rows)[side]) {
   }
 }
 
+// Neighbouring cells of as many rows as fill a vector, `pitch` apart: cells of one column side by side.
+template <class Raw>
+inline constexpr int square_side = 16 / sizeof(Raw);
+template <class Raw>
+using Square = hn::VFromD<hn::ScalableTag<Bits<Raw>>>[square_side<Raw>];
+template <class Raw>
+HWY_INLINE void LoadSquare(const Raw* rows, Index pitch, Square<Raw>& square) {
+  const hn::ScalableTag<Bits<Raw>> d;
+  constexpr int side = square_side<Raw>;
+  HWY_UNROLL(16)
+  for (int r = 0; r < side; ++r) square[r] = LoadBlocks(d, rows + r * pitch, side * pitch);
+  TransposeBlocks(d, square);
+}
+// Asks for cells of the rows that follow these, at the beginning of every cache line: so many short rows are more than
+// the hardware follows.
+template <class Raw>
+HWY_INLINE void ForeseeRows(const Raw* rows, Index pitch, Index cell) {
+  constexpr Index n = vector_lanes<Raw>;
+  if (cell % (64 / Index{sizeof(Raw)}) != 0) return;
+  const Raw* next = rows + n * pitch + cell;
+  HWY_UNROLL(16)
+  for (Index l = 0; l < n; ++l, next += pitch) hwy::Prefetch(next);
+}
+
 // tile[cell * pitch + lane] = p[lane][cell], for one vector of lanes. `D` is a tag of the vector, a whole one if it is
 // not given.
 template <class T, class D = hn::ScalableTag<Bits<T>>>

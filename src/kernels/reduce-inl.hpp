@@ -12,6 +12,7 @@
 #include "kernels/finish-inl.hpp"
 #include "kernels/folds-inl.hpp"
 #include "kernels/passes-inl.hpp"
+#include "kernels/planes-inl.hpp"
 #include "kernels/runs-inl.hpp"
 #include "kernels/stream-inl.hpp"
 #include "kernels/task-inl.hpp"
@@ -137,11 +138,15 @@ class Reduction {
   using Lane = typename S::Lane;
 
   // Blocks and whole planes have their own ways.
-  static constexpr bool folds = !S::lifts && !S::weighted, wholes = folds && S::inputs == 1,
-                        doubles = requires { requires S::overlaps; }, runs = folds && requires { requires S::widens; };
+  static constexpr bool folds = !S::lifts && !S::weighted && !requires { requires S::squares; },
+                        wholes = folds && S::inputs == 1, doubles = requires { requires S::overlaps; },
+                        runs = folds && requires { requires S::widens; },
+                        planes = doubles && std::is_floating_point_v<Raw>;
 
   static Index width_of(const plan::Plan& plan) { return plan.vectors * vector_lanes<Raw>; }
   static Index Tasks(const plan::Plan& plan) {
+    if constexpr (planes)
+      if (plan.planes) return WholePlanes<S>::Tasks(plan);
     if constexpr (wholes)
       if (plan.whole) return Whole<S>::Tasks(plan);
     if constexpr (folds)
@@ -156,6 +161,8 @@ class Reduction {
   }
 
   static void Run(const plan::Plan& plan, Index task) {
+    if constexpr (planes)
+      if (plan.planes) return WholePlanes<S>::Run(plan, task);
     if constexpr (wholes)
       if (plan.whole) return Whole<S>::Run(plan, task);
     if constexpr (folds)

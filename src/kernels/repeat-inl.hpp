@@ -54,19 +54,20 @@ class Repeat {
         out_(plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)]) {}
 
   [[nodiscard]] T Scaled(T gradient) const {
-    return static_cast<T>(static_cast<double>(gradient) * scale_ + 0.0);  // no -0 (A5)
+    return static_cast<T>(static_cast<double>(gradient) * scale_) + T{0};  // no -0 (A5)
   }
   [[nodiscard]] HWY_INLINE hn::VFromD<D> Scaled(hn::VFromD<D> gradients) const {
     const hn::ScalableTag<double> wide;
     const auto scale = hn::Set(wide, scale_);
-    const auto one = [&](auto v) HWY_ATTR { return hn::Add(hn::Mul(v, scale), hn::Zero(wide)); };
+    const D d;
     if constexpr (std::is_same_v<T, double>) {
-      return one(gradients);
+      return hn::Add(hn::Mul(gradients, scale), hn::Zero(d));
     } else {
       const hn::Half<D> half;
-      const auto low = hn::DemoteTo(half, one(hn::PromoteTo(wide, hn::LowerHalf(half, gradients))));
-      const auto high = hn::DemoteTo(half, one(hn::PromoteTo(wide, hn::UpperHalf(half, gradients))));
-      return hn::Combine(D(), high, low);
+      const auto one = [&](auto v) HWY_ATTR { return hn::DemoteTo(half, hn::Mul(hn::PromoteTo(wide, v), scale)); };
+      const auto low = one(hn::LowerHalf(half, gradients));
+      const auto high = one(hn::UpperHalf(half, gradients));
+      return hn::Add(hn::Combine(d, high, low), hn::Zero(d));
     }
   }
 

@@ -356,7 +356,7 @@ class Chunk {
       V read[s], phases[s];
       HWY_UNROLL(16)
       for (Index j = 0; j < s; ++j) {
-        read[j] = LoadWide<typename S::Scalar>(typename S::D(), block + (g * s + j) * lanes);
+        read[j] = S::Of(LoadWide<typename S::Scalar>(typename S::D(), block + (g * s + j) * lanes));
         if constexpr (S::weighted) read[j] = Weighed(read[j], q, g);
       }
       SplitPhases<s>(typename S::D(), read, phases);

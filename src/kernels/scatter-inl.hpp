@@ -54,6 +54,8 @@ class Scatter {
     runs_ = inner_.kind == Axis::Kind::sliding && inner_.stride == 1 && inner_.dilation == 1 &&
             inner_.kernel >= least_run && plan.inputs[0].pooled[last_] == 1 && plan.winner.pooled[last_] == 1;
     flat_ = IsFlat(outputs);
+    plain_ = direct && whole_ && !side_by_side_ && !runs_ && tabled_ > 0 && none_ < 0 && last_ > 0 &&
+             plan.inputs[0].pooled[last_] == 1 && plan.winner.pooled[last_] == 1;
     const auto sums = scratch_.Ask<G>(direct ? 0 : cells_ * width);
     const auto table = scratch_.Ask<Index>(2 * tabled_);
     row_ = last_ == 0 ? seen_ : plan::Span{0, flat_ ? outputs : inner_.out};
@@ -100,7 +102,8 @@ class Scatter {
         return;
       }
       // Lanes that follow each other are cleared together, as many as stay in the nearest cache until they are used.
-      const Index together = direct ? std::clamp(Index{8192} / (cells_ * Index{sizeof(T)} + 1), Index{1}, count) : 1;
+      Index together = direct ? std::clamp(Index{8192} / (cells_ * Index{sizeof(T)} + 1), Index{1}, count) : 1;
+      if (plain_) together = (together + in_turn - 1) / in_turn * in_turn;
       for (Index left = count; left > 0;) {
         const Index group = std::min(left, together);
         Clear(group, gx_step);
@@ -234,13 +237,21 @@ class Scatter {
     return true;
   }
 
-  // One lane, or two if there are: then additions to one cell that wait for each other are of two planes in turn.
+  // One lane, or several if there are: then additions to one cell that wait for each other are of several lanes in
+  // turn.
+  static constexpr Index in_turn = 4;
   Index AddSome(Index left, Index gy_step, Index won_step, Index gx_step) {
     Index lanes = 1;
     if constexpr (direct) {
-      if (flat_ && left >= 2) {
-        lanes = 2;
-        AddTwoRows(gx_, gx_ + gx_step, starts_, places_, gy_, gy_ + gy_step, won_, won_ + won_step, row_.end);
+      if (plain_ && left >= in_turn) {
+        lanes = in_turn;
+        const auto add = [&](Index base, Index, const T* gy, const U* won) HWY_ATTR {
+          AddRows(gx_ + base, gx_step, starts_, places_, gy, gy_step, won, won_step, row_);
+        };
+        if (flat_)
+          add(0, 0, gy_, won_);
+        else
+          EachRow(last_, add);
       }
     }
     if (lanes == 1) Add();
@@ -274,13 +285,22 @@ class Scatter {
       sum = sum + gy[o];
     }
   }
-  static HWY_NOINLINE void AddTwoRows(G* sums, G* other_sums, const Index* starts, const Index* places, const G* gy,
-                                      const G* other_gy, const U* won, const U* other_won, Index end) {
-    for (Index o = 0; o < end; ++o) {
-      G& sum = sums[starts[o] + places[won[o]]];
-      G& other = other_sums[starts[o] + places[other_won[o]]];
-      sum = sum + gy[o];
-      other = other + other_gy[o];
+  // The same row of several lanes.
+  static HWY_NOINLINE void AddRows(G* sums, Index step, const Index* starts, const Index* places, const G* gy,
+                                   Index gy_step, const U* won, Index won_step, plan::Span row) {
+    static_assert(in_turn == 4);
+    const G* const gy_2 = gy + 2 * gy_step;
+    const U* const won_2 = won + 2 * won_step;
+    for (Index o = row.begin; o < row.end; ++o) {
+      G* const at = sums + starts[o];
+      G& a = at[places[won[o]]];
+      G& b = at[step + places[won[o + won_step]]];
+      G& c = at[2 * step + places[won_2[o]]];
+      G& d = at[3 * step + places[won_2[o + won_step]]];
+      a = a + gy[o];
+      b = b + gy[o + gy_step];
+      c = c + gy_2[o];
+      d = d + gy_2[o + gy_step];
     }
   }
   // Gradients of neighbouring outputs, as sums are added.
@@ -382,7 +402,7 @@ class Scatter {
   const PullTask& task_;
   std::size_t last_;
   const Axis& inner_;
-  bool side_by_side_ = false, whole_ = false, single_ = false, runs_ = false, flat_ = false;
+  bool side_by_side_ = false, whole_ = false, single_ = false, runs_ = false, flat_ = false, plain_ = false;
   Index cells_ = 0, tabled_ = 0;
   Index none_ = -1;             // the number that stands for no winner
   Index reach_ = 0;             // of a window along the first axis

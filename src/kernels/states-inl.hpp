@@ -79,6 +79,15 @@ struct SelectionState {
                         common = largest && (std::is_floating_point_v<T> || sizeof(T) == 1);
 };
 
+// Cells that tell one order of merging extremes from another: NaN and -0.
+template <class D>
+HWY_INLINE MaskOf<D> TellsOrder(D d, hn::VFromD<D> cells) {
+  const hn::RebindToUnsigned<D> bits;
+  using U = hn::TFromD<decltype(bits)>;
+  const auto minus = hn::Eq(hn::BitCast(bits, cells), hn::Set(bits, U{1} << (8 * sizeof(U) - 1)));
+  return hn::Or(hn::IsNaN(cells), hn::RebindMask(d, minus));
+}
+
 // The extreme value.
 template <class T, bool largest>
 struct ExtremeState : SelectionState<T, largest> {
@@ -266,9 +275,9 @@ HWY_INLINE hn::VFromD<D> WideGroup(D d, VR raw, int group) {
   }
 }
 
-// The sum of taps. `weigh` multiplies each tap by a number of its position first. Windows of few taps add in their own
-// type, which `L` then is.
-template <class T, bool weigh, class L = SumLane<T>>
+// The sum of taps, or of their squares. `weigh` multiplies each tap by a number of its position first. Windows of few
+// taps add in their own type, which `L` then is.
+template <class T, bool weigh, class L = SumLane<T>, bool square = false>
 struct SumState {
   using Scalar = T;
   using Raw = cenote::HWY_NAMESPACE::Lane<T>;
@@ -276,16 +285,18 @@ struct SumState {
   using D = hn::ScalableTag<Lane>;
   using V = hn::VFromD<D>;
   static constexpr int parts = 1, inputs = 1;
-  static constexpr bool lifts = false, repeats = false, weighted = weigh, plain = std::is_same_v<T, L> && !weigh,
-                        common = std::is_floating_point_v<T>, widens = !std::is_same_v<T, L>;
+  static constexpr bool lifts = false, repeats = false, weighted = weigh, squares = square,
+                        plain = std::is_same_v<T, L> && !weigh && !square, common = std::is_floating_point_v<T>,
+                        widens = !std::is_same_v<T, L>;
 
+  static HWY_INLINE V Of(V tap) { return squares ? hn::Mul(tap, tap) : tap; }
   static HWY_INLINE void First(V (&s)[1], const Raw* p, Index, Index, double weight) {
-    s[0] = LoadWide<T>(D(), p);
+    s[0] = Of(LoadWide<T>(D(), p));
     if constexpr (weighted) s[0] = hn::Mul(s[0], hn::Set(D(), static_cast<Lane>(weight)));
   }
   template <class VR>
   static HWY_INLINE void Tap(V (&s)[1], const VR (&raw)[1], Index, int group) {
-    s[0] = WideGroup<T>(D(), raw[0], group);
+    s[0] = Of(WideGroup<T>(D(), raw[0], group));
   }
   template <class U>
   static HWY_INLINE void Bound(V (&)[1], const U*, const U*) {}

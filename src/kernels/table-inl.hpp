@@ -30,7 +30,8 @@ namespace {
 #if CENOTE_HAS_KERNELS
 template <class S>
 constexpr Kernel KernelOf() {
-  return {&Reduction<S>::Tasks, &Reduction<S>::Run, S::common, Reduction<S>::doubles, Reduction<S>::runs};
+  return {&Reduction<S>::Tasks,  &Reduction<S>::Run, S::common,
+          Reduction<S>::doubles, Reduction<S>::runs, Reduction<S>::planes};
 }
 
 template <class Plain, class Pairs>
@@ -59,7 +60,10 @@ Kernels MakeKernels() {
     table.power_sum_pull = EitherOf<PowerSumPull<T, false>, PowerSumPull<T, true>>();
   }
   if constexpr (!std::is_integral_v<T> || sizeof(T) < 8) table.sum = KernelOf<SumState<T, false>>();
-  if constexpr (std::is_same_v<T, float>) table.near_sum = KernelOf<SumState<float, false, float>>();
+  if constexpr (std::is_same_v<T, float>) {
+    table.near_sum = KernelOf<SumState<float, false, float>>();
+    table.square_sum = KernelOf<SumState<float, false, double, true>>();
+  }
   if constexpr (std::is_same_v<T, double>) {
     table.long_sum = KernelOf<CompensatedState<false>>();
     table.long_weighted = KernelOf<CompensatedState<true>>();

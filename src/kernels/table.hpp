@@ -12,6 +12,7 @@ struct Kernel {
   bool common = false;    // it has loops of its own for the most usual windows
   bool overlaps = false;  // taps may be merged twice
   bool runs = false;      // it has a way for large windows of sums
+  bool planes = false;    // it has a way for windows that hold whole planes
 };
 
 // Null entries mean that the definition serves the case.
@@ -22,6 +23,7 @@ struct Kernels {
   Kernel repeat;                                        // the adjoint of a sum over windows that do not overlap
   Kernel pull, push;                                    // the derivative of a selection from its winners
   Kernel near_sum;                                      // of f32, for windows of few taps
+  Kernel square_sum;                                    // Lp of f32 with p = 2, for windows of few taps
   Kernel long_sum, long_weighted;                       // of f64, for windows of many taps
   Kernel power_sum, power_sum_tangent, power_sum_pull;  // smooth max and Lp
 };

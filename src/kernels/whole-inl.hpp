@@ -15,25 +15,17 @@ HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
 
 // to[cell * n + row]: the cells of as many rows as fill a vector, `pitch` apart, side by side. There are at least 16
-// bytes of them. Rows that follow these are asked for ahead of their turn: so many short rows are more than the
-// hardware follows.
+// bytes of them.
 template <class Raw>
 HWY_INLINE void TransposeCells(const Raw* rows, Index pitch, Index cells, Raw* to) {
-  using D = hn::ScalableTag<Bits<Raw>>;
-  const D d;
+  const hn::ScalableTag<Bits<Raw>> d;
   constexpr Index n = vector_lanes<Raw>;
-  constexpr int side = 16 / sizeof(Raw);
+  constexpr int side = square_side<Raw>;
   for (Index c = 0; c < cells; c += side) {
     const Index begin = HWY_MIN(c, cells - side);  // the last square overlaps the one before
-    if (c % (64 / Index{sizeof(Raw)}) == 0) {
-      const Raw* next = rows + n * pitch + c;
-      HWY_UNROLL(16)
-      for (Index l = 0; l < n; ++l, next += pitch) hwy::Prefetch(next);
-    }
-    hn::VFromD<D> square[side];
-    HWY_UNROLL(16)
-    for (int r = 0; r < side; ++r) square[r] = LoadBlocks(d, rows + begin + r * pitch, side * pitch);
-    TransposeBlocks(d, square);
+    ForeseeRows(rows, pitch, c);
+    Square<Raw> square;
+    LoadSquare(rows + begin, pitch, square);
     HWY_UNROLL(16)
     for (int r = 0; r < side; ++r) hn::StoreU(square[r], d, reinterpret_cast<Bits<Raw>*>(to) + (begin + r) * n);
   }

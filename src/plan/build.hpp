@@ -247,9 +247,11 @@ struct Request {
   Index state = 4;        // bytes that a lane carries between passes
   Index vector = 16;      // bytes of a vector
   bool lifts = false;     // values are transformed before they are reduced
+  bool early = true;      // and stored in between
   bool common = false;    // kernels have loops of their own for the most usual windows
   bool overlaps = false;  // taps may be merged twice
   bool runs = false;      // sums have a way of their own for large windows
+  bool planes = false;    // there is a way for windows that hold whole planes
 };
 
 inline constexpr Index tile_budget = 768 * 1024;  // bytes: well inside the second-level cache
@@ -266,6 +268,8 @@ class Builder {
   void build() {
     axes();
     lanes();
+    plan_.planes = planes();
+    if (plan_.planes) return;
     plan_.whole = whole();
     if (plan_.whole) return;
     plan_.folds = folds();
@@ -395,20 +399,40 @@ class Builder {
     });
   }
 
-  // One window holds all of a plane, planes are whole pieces of memory, and their results are neighbours. Large planes
-  // are cut into blocks instead.
+  // The cells of a plane of which one window holds everything; 0 if windows do not, or if those are too many for a
+  // task: large planes are cut into blocks instead.
+  [[nodiscard]] Index whole_cells() const {
+    Index cells = 1;
+    for (int a = 0; a < plan_.rank; ++a) {
+      const PooledAxis& axis = plan_.axes[at(a)];
+      if (axis.out != 1 || axis.step != 1 || axis.taps[0].count != axis.in) return 0;
+      cells *= axis.in;
+    }
+    return cells <= 4096 ? cells : 0;
+  }
+
+  // One window holds all of a plane, and the cells of its rows are neighbours.
+  [[nodiscard]] bool planes() {
+    if (!request_.planes || request_.direction != Direction::forward || request_.winner.data != nullptr) return false;
+    const Index cells = whole_cells();
+    if (cells <= 1 || plan_.inputs[0].pooled[at(plan_.rank - 1)] != 1) return false;
+    plan_.together = std::max(Index{1}, 32768 / cells);
+    return true;
+  }
+
+  // One window holds all of a plane, planes are whole pieces of memory, and their results are neighbours.
   [[nodiscard]] bool whole() {
     const Index vector = request_.vector / request_.element;
     if (request_.lifts || request_.inputs[1].data != nullptr || request_.outputs[1].data != nullptr) return false;
     if (plan_.lanes.rank != 1 || plan_.lanes.count < vector || request_.direction != Direction::forward) return false;
-    Index cells = 1;
+    const Index cells = whole_cells();
+    if (cells * request_.element < 16) return false;
+    Index behind = 1;
     for (int a = plan_.rank - 1; a >= 0; --a) {
       const PooledAxis& axis = plan_.axes[at(a)];
-      if (axis.out != 1 || axis.step != 1 || axis.taps[0].count != axis.in) return false;
-      if (plan_.inputs[0].pooled[at(a)] != cells && axis.in != 1) return false;
-      cells *= axis.in;
+      if (plan_.inputs[0].pooled[at(a)] != behind && axis.in != 1) return false;
+      behind *= axis.in;
     }
-    if (cells * request_.element < 16 || cells > 4096) return false;
     if (request_.outputs[0].data != nullptr && plan_.outputs[0].lanes[0] != 1) return false;
     if (request_.winner.data != nullptr && (plan_.winner.lanes[0] != 1 || request_.winner_bytes != 1)) return false;
     plan_.together = detail::ceil_div(std::max(Index{1}, 32768 / cells), vector) * vector;
@@ -443,8 +467,9 @@ class Builder {
     if (plan_.rank == 2 && (!plan_.axes[0].slides || plan_.axes[0].step != 1)) return false;
     if (plan_.inputs[0].pooled[at(plan_.rank - 1)] != 1 || plan_.outputs[0].pooled[at(plan_.rank - 1)] != 1)
       return false;
-    // Rows of a few vectors are mostly margin where windows are as long.
-    if (last.kernel > 6 && last.in < 4 * vector && plan_.lanes.count >= vector) return false;
+    // Rows of a few vectors are mostly margin where windows are as long, unless columns may come first.
+    const bool quick = request_.planes && plan_.rank == 2 && plan_.axes[0].stride == 1 && last.in >= vector;
+    if (last.kernel > 6 && last.in < 4 * vector && plan_.lanes.count >= vector && !quick) return false;
     const auto tile = [&] {
       Index size = request_.element;
       for (int a = 0; a < plan_.rank; ++a) size *= reach(plan_.axes[at(a)], plan_.axes[at(a)].outputs_per_block);
@@ -531,7 +556,8 @@ class Builder {
     const bool contiguous = plan_.inputs[0].pooled[at(plan_.rank - 1)] == 1 &&
                             plan_.inputs[0].access == Access::cells &&
                             (plan_.inputs[1].data == nullptr || plan_.inputs[1].pooled[at(plan_.rank - 1)] == 1);
-    bool direct = !plan_.some_empty && !request_.lifts;
+    const bool lifts = request_.lifts && request_.early;
+    bool direct = !plan_.some_empty && !lifts;
     for (int a = 0; a < plan_.rank; ++a) {
       const PooledAxis& axis = plan_.axes[at(a)];
       direct = direct && axis.block == 0 && (a == plan_.rank - 1 || axis.extent <= max_extent);
@@ -542,7 +568,7 @@ class Builder {
     const bool spreads = last.spread > 0 && request_.common && last.source.kernel <= 16;
     const bool along_row = direct && last.out >= vector / 2 && (slides || spreads);
     // Small planes stand side by side in vectors, unless their rows are long enough to be reduced where they lie.
-    const bool small = plan_.lanes.count * 2 >= vector && (request_.lifts || cells * request_.vector <= 32 * 1024) &&
+    const bool small = plan_.lanes.count * 2 >= vector && (lifts || cells * request_.vector <= 32 * 1024) &&
                        !(along_row && last.in >= 2 * vector && last.kernel <= 3);
     plan_.rows = contiguous && !small && (along_row || (last.in >= vector && rows >= vector / 2));
     plan_.streams = plan_.rows ? along_row : direct && in_place();

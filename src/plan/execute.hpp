@@ -177,6 +177,7 @@ void plan_forward(Run& run, const Op& op, const Kernel& kernel, Index state, con
   request.common = kernel.common;
   request.overlaps = kernel.overlaps;
   request.runs = kernel.runs;
+  request.planes = kernel.planes;
   request.inputs[0] = x;
   request.outputs[0] = y;
   if (winners != nullptr) {

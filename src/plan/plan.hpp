@@ -136,6 +136,7 @@ struct Plan {
   bool folds = false;        // the last axis is the cells of blocks, of which windows along the other one consist
   bool doubles = false;      // windows are made of runs that overlap
   bool runs = false;         // sums of windows are made of runs that do not
+  bool planes = false;       // one window holds all of a plane, the cells of whose rows are neighbours
   Index together = 1;        // lanes of a task of any of these
   Formula formula{};
   std::atomic<bool>* odd = nullptr;     // set by a kernel that met a result it is not sure of

@@ -73,6 +73,15 @@ void ask_for_values(const DoubtfulRun& run, const Op& op, const Geometry& g, con
              [&](const Window<T>& window, Index o) { y.data()[o] = op.value(window); });
 }
 
+// Sums of few squares, of which there are no odd ones, need not be stored before they are added.
+template <class T, class Op>
+bool adds_squares(const Op& op, const Geometry& g) {
+  if constexpr (std::same_as<Op, Lp>)
+    return op.p == 2 && kernels<T>().square_sum.run != nullptr && depth_of(g) <= 2 * near_depth;
+  else
+    return false;
+}
+
 // y = f(x).
 template <class T, class Op>
 bool power_sum(const Op& op, const Geometry& g, const View<const T>& x, const View<T>& y, const Execution& exec) {
@@ -81,13 +90,17 @@ bool power_sum(const Op& op, const Geometry& g, const View<const T>& x, const Vi
   // Windows of one tap return it, and so does a maximum.
   if constexpr (std::same_as<Op, SmoothMax>)
     if (volume(g.window_box()) == 1) return plan::forward<T>(Max{}, g, x, &y, nullptr, exec);
+  const bool squares = adds_squares<T>(op, g);
+  const Kernel& kernel = squares ? table.square_sum : table.power_sum;
   DoubtfulRun run(g, exec, sizeof(T), table.vector);
   run.request().lifts = true;
-  run.request().state = 16;
+  run.request().early = !squares;
+  run.request().common = kernel.common;
+  run.request().state = squares ? 8 : 16;
   run.request().inputs[0] = array_of(x, x.strides(), false);
   run.request().outputs[0] = array_of(y, spec::detail::output_strides(g, y.strides()), true);
   run.build();
-  run.carry_out(op, table.power_sum);
+  run.carry_out(op, kernel);
   ask_for_values<T>(run, op, g, x, y);
   return true;
 }

@@ -39,6 +39,7 @@ Reference of(const Op& op, const Geometry& g, const std::vector<Exact>& x, const
     q.exact.assign(n, 0);
     q.slack.assign(n, 0);
     q.scale.assign(n, 0);
+    q.finite_scale.assign(n, 0);
     q.finite_parts.assign(n, true);
   };
   clear(out.y, outputs);
@@ -52,7 +53,10 @@ Reference of(const Op& op, const Geometry& g, const std::vector<Exact>& x, const
     to.exact[i] += part;
     to.scale[i] += std::abs(part);
     if (off > 0 && !std::isnan(part)) to.slack[i] += off * std::abs(part) + tiny * std::abs(number);
-    if (!std::isfinite(part)) to.finite_parts[i] = false;
+    if (std::isfinite(part))
+      to.finite_scale[i] += std::abs(part);
+    else
+      to.finite_parts[i] = false;
   };
   // Adding n numbers costs up to n/2 ulp in the type itself; A7 asks for no more than 4 where sums are wide.
   const auto round = [&](Bounded& to, std::size_t i, Exact ulps) {

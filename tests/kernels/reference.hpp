@@ -17,10 +17,10 @@ struct Precision {
   [[nodiscard]] Exact smallest_normal() const;
 };
 
-// One quantity (y, dy or gx), dense: where it lies exactly, how far off a result may be, and the sum of the magnitudes
-// that it was added up from.
+// One quantity (y, dy or gx), dense: where it lies exactly, how far off a result may be, the sum of the magnitudes that
+// it was added up from, and of the finite ones among them (of dy and gx).
 struct Bounded {
-  std::vector<Exact> exact, slack, scale;
+  std::vector<Exact> exact, slack, scale, finite_scale;
   std::vector<bool> finite_parts;  // nothing infinite or NaN went into it
 };
 

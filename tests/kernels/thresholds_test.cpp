@@ -2,6 +2,7 @@
 // both sides of every threshold are compared with the definition wherever it lies.
 #include <gtest/gtest.h>
 
+#include "cenote/run.hpp"
 #include "kernels/agree.hpp"
 
 namespace cenote::agree {
@@ -163,6 +164,95 @@ TEST(Thresholds, GlobalWindows) {
   for (const Index cells : {4095, 4096, 4097})
     for (const Operator& op : std::vector<Operator>{Max{}, Average{}})
       sweep(try_resolve({16, cells}, Global{.last = 1}), Type::f32, op, forward_verb);
+}
+
+// Windows that hold everything: every number of rows and columns round a vector, whatever lies where, and nothing
+// behind a plane is touched.
+TEST(Thresholds, GlobalWindowsOfEveryShape) {
+  std::vector<Layout> layouts(4);
+  layouts[0] = {.order = {1, 2, 0}};
+  layouts[1] = {.reversed = 2};
+  layouts[2] = {.order = {0, 2, 1}, .gap = 1};
+  layouts[3] = {.step = 2, .gap = 3};
+  std::uint64_t seed = 0;
+  for (const Index planes : {1, 2, 9, 17})
+    for (const Index rows : {1, 2, 3, 6, 7, 8, 9, 16, 23})
+      for (const Index columns : {1, 2, 3, 5, 7, 8, 9, 16, 17, 33, 70})
+        for (const Operator& op : std::vector<Operator>{Average{}, Sum{}, Max{}, Min{}}) {
+          ++seed;
+          if (testing::Test::HasFailure() || !is_due()) continue;
+          const Resolved g = try_resolve({planes, rows, columns}, Global{.axes = {1, 2}});
+          Case c{.type = seed % 7 == 0 ? Type::f64 : Type::f32, .op = op, .geometry = g.geometry, .seed = seed};
+          c.x = static_cast<Values>(seed % static_cast<std::uint64_t>(values_count));
+          c.x_layout = layouts[seed % 4];
+          c.placement = seed % 3 == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
+          c.verbs = forward_verb | winners_verb;
+          c.threads = {1};
+          c.strided_threads = {1, 2};
+          const std::string problem = disagreement(c);
+          EXPECT_TRUE(problem.empty()) << problem;
+        }
+  for (const Dims& deep : std::vector<Dims>{{9, 3, 7, 7}, {9, 2, 9, 20}, {3, 20, 1, 9}})
+    for (const Operator& op : std::vector<Operator>{Average{}, Max{}}) {
+      Case c{.type = Type::f32, .op = op, .geometry = try_resolve(deep, Global{.last = 3}).geometry, .seed = ++seed};
+      c.x_layout = {.order = {1, 2, 3, 0}};
+      c.verbs = forward_verb;
+      c.threads = {1};
+      c.strided_threads = {1};
+      const std::string problem = disagreement(c);
+      EXPECT_TRUE(problem.empty()) << problem;
+    }
+}
+
+// A plane that is pooled alone, and perhaps by the way of small calls, has the bits of one among many.
+TEST(Thresholds, APlaneAloneHasTheBitsOfOneAmongMany) {
+  Random random{7};
+  const auto same = [&](const Dims& plane, const auto& windows) {
+    Dims all = plane;
+    all.entries[0] = 40;
+    Tensor<float> x(all);
+    for (std::size_t i = 0; i < x.data().size(); ++i)
+      x.data()[i] = static_cast<float>(random.below(1 << 24)) * 0x1p-20F - 8.0F;
+    const Geometry many = resolve(all, windows);
+    const Geometry alone = resolve(plane, windows);
+    Tensor<float> y(many.out());
+    Tensor<float> one(alone.out());
+    forward<float>(Average{}, many, std::as_const(x).view(), y.view());
+    const Index cells = volume(plane);
+    const Index results = volume(alone.out());
+    for (Index i = 0; i < 40; ++i) {
+      forward<float>(Average{}, alone, View<const float>(x.data().data() + i * cells, plane), one.view());
+      for (Index r = 0; r < results; ++r)
+        ASSERT_EQ(one.data()[static_cast<std::size_t>(r)], y.data()[static_cast<std::size_t>(i * results + r)])
+            << to_string(plane);
+    }
+  };
+  for (const Dims& plane : std::vector<Dims>{{1, 7, 7}, {1, 8, 16}, {1, 1, 13}, {1, 13, 1}, {1, 9, 9}, {1, 20, 30}})
+    same(plane, Global{.last = 2});
+  same({1, 7, 9}, Sliding{.kernel = {7, 1}, .stride = 1});
+  same({1, 7, 9}, Sliding{.kernel = {9}, .stride = 1});
+  same({1, 1, 112}, Sliding{.kernel = {48}, .stride = 16});
+  same({1, 1, 400}, Sliding{.kernel = {80}, .stride = 80});
+}
+
+// Roots of sums of squares have a way of their own for windows of few taps.
+TEST(Thresholds, RootsOfSquares) {
+  std::uint64_t seed = 0;
+  for (const auto& [k, s] : std::vector<std::pair<Index, Index>>{{2, 2}, {3, 1}, {3, 2}, {5, 1}, {5, 3}, {6, 2}})
+    for (const Index low : {Index{0}, Index{1}})
+      for (const Index w : {7, 8, 16, 17, 33, 64, 130}) {
+        ++seed;
+        if (testing::Test::HasFailure() || !is_due()) continue;
+        const Sliding window{.kernel = {k, k}, .stride = s, .padding = low, .axes = {1, 2}};
+        Case c{.type = Type::f32, .op = Lp{2}, .geometry = try_resolve({3, 9, w}, window).geometry, .seed = seed};
+        c.x = static_cast<Values>(seed % static_cast<std::uint64_t>(values_count));
+        c.x_layout = c.y_layout = seed % 2 == 0 ? Layout{.order = {1, 2, 0}} : Layout{.gap = 2};
+        c.verbs = forward_verb | forward_and_jvp_verb;
+        c.threads = {1};
+        c.strided_threads = {1, 2};
+        const std::string problem = disagreement(c);
+        EXPECT_TRUE(problem.empty()) << problem;
+      }
 }
 
 // Small squares: rows of every width, more of them than are copied at a time, and a few planes on top of each other.
@@ -397,6 +487,28 @@ TEST(Thresholds, ForOtherScalars) {
         }
 }
 
+// Gradients so small that the divisor leaves nothing of them: what is left is +0 everywhere (A5).
+TEST(Thresholds, GradientsOfAveragesThatUnderflow) {
+  Sweep sweep;
+  for (const Type type : {Type::f32, Type::f64, Type::f16, Type::bf16})
+    for (const Index w : {3, 7, 40})
+      for (const Index s : {1, 3})
+        for (const Resolved& g : {try_resolve({2, 9, w}, Sliding{.kernel = {3, 3}, .stride = s}),
+                                  try_resolve({20, 9, w}, Sliding{.kernel = {3, 3}, .stride = s, .axes = {1, 2}}),
+                                  try_resolve({9, w, 20}, Sliding{.kernel = {3, 3}, .stride = s, .axes = {0, 1}}),
+                                  try_resolve({9, w, 20}, Global{.axes = {0, 1}})}) {
+          Case c{.type = type, .op = Average{1000}, .geometry = g.geometry, .gy = Values::subnormal};
+          c.seed = ++sweep.seed;
+          c.gx_layout = {.order = {2, 0, 1}};
+          c.gy_layout = {.order = {1, 2, 0}};
+          c.threads = {1};
+          c.strided_threads = {1};
+          c.verbs = vjp_verb;
+          const std::string problem = g.problem || !is_due() ? std::string() : disagreement(c);
+          EXPECT_TRUE(problem.empty()) << problem;
+        }
+}
+
 // Windows of many taps, where winners need two bytes and sums need blocks.
 TEST(Thresholds, InTheNumberOfTaps) {
   Sweep sweep;
@@ -413,6 +525,16 @@ TEST(Thresholds, InTheNumberOfTaps) {
       sweep(sliding, type, Average{}, forward_verb, Values::positive);
       if (!is_integer(type) && taps <= 1024) sweep(whole, type, SmoothMax{2}, forward_verb | jvp_verb);
     }
+}
+
+// Sums of small integers are clamped to their type wherever they lie beyond it, and so are averages by a small divisor.
+TEST(Thresholds, IntegerSumsBeyondTheirType) {
+  Sweep sweep;
+  for (Index taps = 90; taps <= 300; ++taps)
+    for (const Type type : {Type::u8, Type::i8, Type::u16, Type::i16})
+      for (const Values x : {Values::highest, Values::lowest, Values::spread, Values::falling})
+        for (const Operator& op : std::vector<Operator>{Sum{}, Average{1}, Average{-1}})
+          sweep(try_resolve({taps % 2 == 0 ? 40 : 3, taps}, Global{.last = 1}), type, op, forward_verb, x);
 }
 
 // A7 holds for windows of up to 2^20 taps.
