@@ -5,6 +5,8 @@ Both get the same tensors and threads, take turns, and the best time of each cou
 `--help` lists its options.
 """
 
+import contextlib
+
 import torch
 from torch.autograd import forward_ad
 
@@ -46,7 +48,7 @@ def measure(problem, seconds):
     pools = [function(module, problem, padding, ceil) for module in (cenote.torch, torch.nn.functional)]
     x, dx = torch.randn(problem.shape), torch.randn(problem.shape)
     for verb in VERBS:
-        with forward_ad.dual_level():
+        with forward_ad.dual_level() if verb == "forward mode" else contextlib.nullcontext():
             pair = [calls(verb, pool, x, dx) for pool in pools]
             torch.testing.assert_close(*[candidate() for candidate in pair])
             yield verb, best_times(pair, seconds)

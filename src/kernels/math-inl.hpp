@@ -486,6 +486,23 @@ HWY_INLINE void PowPair(D d, V p, V magnitude, V& n, V& f) {
   n = hn::IfThenElse(zero, hn::Set(d, zero_exponent), whole);
 }
 
+// The same for p = 3, 4 .. 16, by multiplication.
+//
+// Valid Lane Types: float64
+//        Max Error: p / 2 ulp
+//      Valid Range: |x| = 0 or in [2^-1022, 2^1023]
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void ProductPair(D d, int p, V magnitude, V& n, V& f) {
+  V k;
+  V m;
+  math::SplitExponent(d, magnitude, k, m);
+  f = m;
+  for (int i = 1; i < p; ++i) f = hn::Mul(f, m);  // within 2^-8 .. 2^8
+  const auto zero = hn::Eq(magnitude, hn::Zero(d));
+  f = hn::IfThenZeroElse(zero, f);
+  n = hn::IfThenElse(zero, hn::Set(d, zero_exponent), hn::Mul(k, hn::Set(d, static_cast<double>(p))));
+}
+
 // |x|^p = (f + c) * 2^n for f64.
 //
 // Valid Lane Types: float64

@@ -130,6 +130,12 @@ void StoreWinners(const plan::Plan& plan, const Index* offsets, Index row, Index
   }
 }
 
+// The state of a stream that rows of terms go through, where there is one for a state that lifts.
+template <class S>
+struct RowTerms {
+  using type = void;
+};
+
 // One task.
 template <class S>
 class Reduction {
@@ -142,6 +148,8 @@ class Reduction {
                         wholes = folds && S::inputs == 1, doubles = requires { requires S::overlaps; },
                         runs = folds && requires { requires S::widens; },
                         planes = doubles && std::is_floating_point_v<Raw>;
+  using Streamed = std::conditional_t<S::lifts, typename RowTerms<S>::type, S>;
+  static constexpr bool streams = !std::is_void_v<Streamed>;
 
   static Index width_of(const plan::Plan& plan) { return plan.vectors * vector_lanes<Raw>; }
   static Index Tasks(const plan::Plan& plan) {
@@ -155,8 +163,8 @@ class Reduction {
       if (plan.doubles) return Doubles<S>::Tasks(plan);
     if constexpr (runs)
       if (plan.runs) return Runs<S>::Tasks(plan);
-    if constexpr (!S::lifts)
-      if (plan.streams) return Stream<S>::Tasks(plan);
+    if constexpr (streams)
+      if (plan.streams) return Stream<Streamed>::Tasks(plan);
     return Lanes::Groups(plan, width_of(plan)) * BlocksOf(plan);
   }
 
@@ -171,8 +179,8 @@ class Reduction {
       if (plan.doubles) return Doubles<S>::Run(plan, task);
     if constexpr (runs)
       if (plan.runs) return Runs<S>::Run(plan, task);
-    if constexpr (!S::lifts)
-      if (plan.streams) return Stream<S>::Run(plan, task);
+    if constexpr (streams)
+      if (plan.streams) return Stream<Streamed>::Run(plan, task);
     Reduction reduction(plan);
     const Index blocks = BlocksOf(plan);
     reduction.block_ = BlockOf(plan, task % blocks);

@@ -178,7 +178,7 @@ class Repeat {
       double sum = 0;
       for (Index t = 0; t < taps.count; ++t)
         sum += static_cast<double>(cells.from[(taps.start + t * axis_.step) * in_]);
-      Fill(static_cast<T>(sum * scale_ + 0.0), end - i, cells.to + i);
+      Fill(static_cast<T>(sum * scale_) + T{0}, end - i, cells.to + i);
       i = end;
     }
   }

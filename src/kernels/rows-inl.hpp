@@ -132,6 +132,8 @@ class RowTable {
   // Positions that rows between margins have before and behind the row's own.
   [[nodiscard]] Index MarginBefore() const { return std::max(Index{0}, -Position(0)); }
   [[nodiscard]] Index MarginBehind() const { return std::max(Index{0}, End(chunks_ - 1) - axis_.in) + n; }
+  // The cells of a row that the block reads.
+  [[nodiscard]] plan::Span copied() const { return copied_; }
   // Copies a row between margins. Only what the block reads of it needs to be right.
   void CopyBetweenMargins(const Raw* row, Raw* to) const {
     CopyCells(row + copied_.begin, copied_.size(), to + copied_.begin);

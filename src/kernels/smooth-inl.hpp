@@ -5,6 +5,9 @@
 // exponent of their own. Scaling by powers of two is exact, so that both give the same bits: which of them served a
 // task cannot be seen in the results.
 //
+// Where rows are long enough to stream, rows of plain terms are made as they come; a call that meets a term which is
+// not plain begins again in tiles.
+//
 // What neither can say (NaN, infinities, f64 beyond what pairs resolve, windows of one tap, S5) becomes NaN in the sums
 // and stays NaN in every result that it reaches. `Plan::odd` tells the caller to look for those and ask the definition.
 #if defined(CENOTE_KERNELS_SMOOTH_INL_HPP) == defined(HWY_TARGET_TOGGLE)
@@ -23,12 +26,19 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
 
-enum class Kind : std::uint8_t { smooth, powers, magnitudes, squares };  // Lp: any p, p = 1, p = 2
+enum class Kind : std::uint8_t { smooth, powers, products, magnitudes, squares };  // Lp: any p, 3 .. 16, 1, 2
 
 inline Kind KindOf(const plan::Formula& formula) {
   if (formula.p == 0) return Kind::smooth;
   if (formula.p == 1) return Kind::magnitudes;
   return formula.p == 2 ? Kind::squares : Kind::powers;
+}
+// How terms are made: small powers of cells that were f32 or shorter are products.
+inline Kind TermKindOf(const plan::Formula& formula) {
+  const Kind kind = KindOf(formula);
+  return kind == Kind::powers && formula.p >= 3 && formula.p <= 16 && formula.p == std::floor(formula.p)
+             ? Kind::products
+             : kind;
 }
 
 // Plain terms lie within 2^-400 .. 2^400: no product of a term, a gradient and a sum leaves the range of f64.
@@ -67,6 +77,9 @@ HWY_INLINE void Term(VD parameter, VD x, VD& n, VD& f, VD& c) {
       PowPairPrecise(d, parameter, hn::Abs(x), n, f, c);
     else
       PowPair(d, parameter, hn::Abs(x), n, f);
+  } else if constexpr (kind == Kind::products) {
+    static_assert(!precise);
+    ProductPair(d, static_cast<int>(hn::GetLane(parameter)), hn::Abs(x), n, f);
   } else if constexpr (precise) {
     if constexpr (kind == Kind::squares)
       SquarePair(d, hn::Abs(x), n, f, c);
@@ -77,6 +90,10 @@ HWY_INLINE void Term(VD parameter, VD x, VD& n, VD& f, VD& c) {
     f = kind == Kind::squares ? hn::Mul(x, x) : hn::Abs(x);
   }
 }
+
+// Terms that may leave the range of f64 where cells were f32 or shorter.
+template <Kind kind>
+inline constexpr bool has_exponent = kind == Kind::smooth || kind == Kind::powers || kind == Kind::products;
 
 // The magnitude is at most `high`, and not below `low` unless it is 0.
 HWY_INLINE MD Within(VD x, double low, double high) {
@@ -96,9 +113,7 @@ HWY_INLINE void StoreRounded(VD v, Lane<T>* to) {
     const hn::Rebind<float, DD> df;
     hn::StoreU(hn::DemoteTo(df, v), df, to);
   } else {
-    HWY_ALIGN double wide[vector_lanes<double>];
-    hn::Store(v, d, wide);
-    for (Index i = 0; i < vector_lanes<double>; ++i) to[i] = T(wide[i]).bits;
+    hn::StoreU(RoundToHalves<T>(v), hn::Rebind<std::uint16_t, DD>(), to);
   }
 }
 
@@ -150,8 +165,11 @@ struct PowerSumState {
 
   // Cells [cells][inputs][width] become terms [cells][parts][width].
   static void Lift(const plan::Formula& formula, const Raw* from, Lane* to, Index cells, Index width) {
-    switch (KindOf(formula)) {
+    switch (TermKindOf(formula)) {
       case Kind::smooth: return LiftAs<Kind::smooth>(formula, from, to, cells, width);
+      case Kind::products:
+        if constexpr (!precise) return LiftAs<Kind::products>(formula, from, to, cells, width);
+        [[fallthrough]];
       case Kind::powers: return LiftAs<Kind::powers>(formula, from, to, cells, width);
       case Kind::magnitudes: return LiftAs<Kind::magnitudes>(formula, from, to, cells, width);
       case Kind::squares: return LiftAs<Kind::squares>(formula, from, to, cells, width);
@@ -199,7 +217,7 @@ struct PowerSumState {
           if constexpr (precise) hn::StoreU(c, d, p + at_c * width);
           if constexpr (tangent) hn::StoreU(hn::IfThenElse(good_t, t, nan), d, p + at_t * width);
         } else {
-          if constexpr (precise || kind == Kind::smooth || kind == Kind::powers) {
+          if constexpr (precise || has_exponent<kind>) {
             if constexpr (kind != Kind::smooth) n = hn::IfThenZeroElse(hn::Eq(f, zero), n);
             good_t = hn::And(good_t, hn::Le(hn::Abs(n), hn::Set(d, plain_exponent)));
             const V scale = math::PowerOfTwo(d, n);
@@ -219,6 +237,130 @@ struct PowerSumState {
     if constexpr (!pairs)
       if (!hn::AllTrue(d, fine)) Exceeds() = true;
   }
+};
+
+// Rows of plain terms, and of their products with tangents, that stream: each row is lifted once.
+template <class T, bool with_tangent>
+struct TermState {
+  using Scalar = T;
+  using Source = cenote::HWY_NAMESPACE::Lane<T>;
+  using Raw = double;
+  using Lane = double;
+  using D = DD;
+  using V = VD;
+  static constexpr int parts = with_tangent ? 2 : 1, inputs = parts;
+  static constexpr bool lifts = false, repeats = false, weighted = false, plain = false, common = true;
+
+  static HWY_INLINE void Tap(V (&s)[parts], const V (&raw)[parts], Index, int) { Copy(raw, s); }
+  static HWY_INLINE void Bound(V (&)[parts], const std::uint64_t*, const std::uint64_t*) {}
+  static HWY_INLINE void Load(V (&s)[parts], const Lane* p, Index pitch, Index, double) {
+    HWY_UNROLL(2)
+    for (int part = 0; part < parts; ++part) s[part] = hn::LoadU(D(), p + part * pitch);
+  }
+  static HWY_INLINE void Store(const V (&s)[parts], Lane* p, Index pitch) {
+    HWY_UNROLL(2)
+    for (int part = 0; part < parts; ++part) hn::StoreU(s[part], D(), p + part * pitch);
+  }
+  static HWY_INLINE void Merge(V (&acc)[parts], const V (&later)[parts]) {
+    HWY_UNROLL(2)
+    for (int part = 0; part < parts; ++part) acc[part] = hn::Add(acc[part], later[part]);
+  }
+  static HWY_INLINE void MergeBefore(const V (&earlier)[parts], V (&acc)[parts]) { Merge(acc, earlier); }
+  static HWY_INLINE void Shift(V (&)[parts], Index) {}
+
+  // The cells of a row within `cells` become terms, and those of a second input, tangents, terms of theirs `pitch`
+  // behind. What is no number becomes none.
+  static void LiftRow(const plan::Formula& formula, const Source* const (&from)[inputs], plan::Span cells, double* to,
+                      Index pitch) {
+    switch (TermKindOf(formula)) {
+      case Kind::smooth: return LiftRowAs<Kind::smooth>(formula, from, cells, to, pitch);
+      case Kind::powers: return LiftRowAs<Kind::powers>(formula, from, cells, to, pitch);
+      case Kind::products: return LiftRowAs<Kind::products>(formula, from, cells, to, pitch);
+      case Kind::magnitudes: return LiftRowAs<Kind::magnitudes>(formula, from, cells, to, pitch);
+      case Kind::squares: return LiftRowAs<Kind::squares>(formula, from, cells, to, pitch);
+    }
+  }
+
+ private:
+  static constexpr Index n = vector_lanes<double>;
+  // Sums of a million terms, and of their products with tangents of f32, stay in the range of f64.
+  static constexpr double streamed_exponent = with_tangent ? 800 : 1000;
+  static HWY_INLINE void Copy(const V (&from)[parts], V (&to)[parts]) {
+    HWY_UNROLL(2)
+    for (int part = 0; part < parts; ++part) to[part] = from[part];
+  }
+
+  template <Kind kind>
+  static HWY_NOINLINE void LiftRowAs(const plan::Formula& formula, const Source* const (&from)[inputs],
+                                     plan::Span cells, double* HWY_RESTRICT to, Index pitch) {
+    const D d;
+    const V parameter = hn::Set(d, kind == Kind::smooth ? formula.beta : formula.p);
+    MD fine = hn::Eq(parameter, parameter);
+    const auto lift = [&](const Source* x, const Source* dx, double* terms, double* products) HWY_ATTR {
+      const Terms made = Made<kind>(parameter, x, dx, fine);
+      hn::StoreU(made.f, d, terms);
+      if constexpr (with_tangent) hn::StoreU(made.t, d, products);
+    };
+    const Source* const second = from[inputs - 1];
+    if (cells.size() >= n) {
+      // The last vector may begin inside the one before.
+      for (Index i = cells.begin; i < cells.end; i += n) {
+        const Index at = HWY_MIN(i, cells.end - n);
+        lift(from[0] + at, second + at, to + at, to + pitch + at);
+      }
+    } else {
+      Source few[2][n] = {};
+      double made[2][n];
+      const auto bytes = static_cast<std::size_t>(cells.size()) * sizeof(Source);
+      std::memcpy(few[0], from[0] + cells.begin, bytes);
+      std::memcpy(few[1], second + cells.begin, bytes);
+      lift(few[0], few[1], made[0], made[1]);
+      for (int part = 0; part < parts; ++part) std::copy_n(made[part], cells.size(), to + part * pitch + cells.begin);
+    }
+    if (!hn::AllTrue(d, fine)) Exceeds() = true;
+  }
+
+  struct Terms {
+    V f, t;
+  };
+  // Terms beyond plain ones are not `fine`.
+  template <Kind kind>
+  static HWY_INLINE Terms Made(V parameter, const Source* from, const Source* tangents, MD& fine) {
+    const D d;
+    constexpr double limit = std::numeric_limits<float>::max();
+    const V nan = hn::Set(d, no_number);
+    const V x = LoadWide<T>(d, from);
+    V n_of_x;
+    V f;
+    V c;
+    Term<T, kind>(parameter, x, n_of_x, f, c);
+    const MD good = Within(x, 0, limit);
+    V t = hn::Zero(d);
+    MD good_t = good;
+    if constexpr (with_tangent) {
+      const V dx = LoadWide<T>(d, tangents);
+      if constexpr (kind == Kind::smooth)
+        t = hn::Mul(f, dx);
+      else
+        t = hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), hn::Mul(f, hn::Div(dx, x)));
+      good_t = hn::And(good, Within(dx, 0, limit));
+    }
+    if constexpr (has_exponent<kind>) {
+      if constexpr (kind != Kind::smooth) n_of_x = hn::IfThenZeroElse(hn::Eq(f, hn::Zero(d)), n_of_x);
+      const MD moderate = hn::Le(hn::Abs(n_of_x), hn::Set(d, streamed_exponent));
+      fine = hn::And(fine, hn::Or(moderate, hn::Not(good)));
+      const V scale = math::PowerOfTwo(d, n_of_x);
+      f = hn::Mul(f, scale);
+      t = hn::Mul(t, scale);
+    }
+    return {hn::IfThenElse(good, f, nan), hn::IfThenElse(good_t, t, nan)};
+  }
+};
+// f64 has sums of more than one part.
+template <class T, bool tangent>
+  requires(!std::is_same_v<T, double>)
+struct RowTerms<PowerSumState<T, false, tangent>> {
+  using type = TermState<T, tangent>;
 };
 
 // The sum of a whole window, padding included (S1).
@@ -298,6 +440,7 @@ struct Finish<PowerSumState<T, pairs, tangent>> {
   void Row(const RowShape& row, const double* states, Raw* out, double* numbers) {
     switch (KindOf(row.plan->formula)) {
       case Kind::smooth: CountExtras(row, numbers); return RowAs<Kind::smooth>(row, states, out, numbers);
+      case Kind::products:
       case Kind::powers: return RowAs<Kind::powers>(row, states, out, numbers);
       case Kind::magnitudes: return RowAs<Kind::magnitudes>(row, states, out, numbers);
       case Kind::squares: return RowAs<Kind::squares>(row, states, out, numbers);
@@ -357,6 +500,7 @@ struct Finish<PowerSumState<T, pairs, tangent>> {
           VD dy = hn::Div(sum.t, sum.Total());
           if constexpr (kind != Kind::smooth) dy = hn::Mul(dy, y);
           dy = hn::IfThenZeroElse(hn::Eq(sum.f, hn::Zero(d)), dy);
+          dy = hn::Add(dy, hn::Zero(d));  // no -0: rows have +0 where a window has no tap
           odd = hn::Or(odd, hn::And(real, hn::IsNaN(dy)));
           StoreRounded<T>(dy, to + row.cells * row.width + l);
         }
@@ -366,7 +510,11 @@ struct Finish<PowerSumState<T, pairs, tangent>> {
   }
 };
 
-// Runs a task on plain terms and, if they do not serve it, again on pairs.
+template <class T, bool tangent>
+struct Finish<TermState<T, tangent>> : Finish<PowerSumState<T, false, tangent>> {};
+
+// Runs a task on plain terms and, if they do not serve it, again on pairs; where rows stream, the caller has to begin
+// again without.
 template <class Plain, class Pairs>
 struct PlainOrPairs {
   static Index Tasks(const plan::Plan& plan) { return Plain::Tasks(plan); }
@@ -377,7 +525,7 @@ struct PlainOrPairs {
       if (!Exceeds()) return;
       plan.wide->store(true, std::memory_order_relaxed);  // other tasks will be like this one: they need not try
     }
-    Pairs::Run(plan, task);
+    if (!plan.streams) Pairs::Run(plan, task);
   }
 };
 

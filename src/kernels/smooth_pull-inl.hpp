@@ -271,6 +271,7 @@ class PowerSumPull {
   void Share(const double* sums, Index columns, Index lanes, double* to) {
     switch (KindOf(plan_.formula)) {
       case Kind::smooth: return ShareAs<Kind::smooth>(sums, columns, lanes, to);
+      case Kind::products:
       case Kind::powers: return ShareAs<Kind::powers>(sums, columns, lanes, to);
       case Kind::magnitudes: return ShareAs<Kind::magnitudes>(sums, columns, lanes, to);
       case Kind::squares: return ShareAs<Kind::squares>(sums, columns, lanes, to);

@@ -181,6 +181,17 @@ struct TangentState : SelectionState<T, largest> {
   static HWY_INLINE void Shift(V (&)[2], Index) {}
 };
 
+// What cells are in memory: what a state reads, or what rows of it are made from first.
+template <class S>
+struct SourceOf {
+  using type = typename S::Raw;
+};
+template <class S>
+  requires requires { typename S::Source; }
+struct SourceOf<S> {
+  using type = typename S::Source;
+};
+
 // A piece is the first of a window, or is merged with those before it.
 template <class S>
 HWY_INLINE void Join(const typename S::V (&piece)[S::parts], bool first, typename S::V (&acc)[S::parts]) {

@@ -1,7 +1,7 @@
 // A reduction that streams: rows of the input are reduced where they lie, one after the other, and kept in a ring for
 // as long as some window needs them; as soon as the last row of a window is there, its results are written. Serves
 // windows that are reduced tap by tap. Vectors stand along the last axis (`plan.rows`), or along lanes that are
-// neighbours.
+// neighbours. States that `lift` have rows of terms made from rows of cells on the way, each of them once.
 #if defined(CENOTE_KERNELS_STREAM_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_KERNELS_STREAM_INL_HPP
 #undef CENOTE_KERNELS_STREAM_INL_HPP
@@ -62,6 +62,7 @@ class Stream {
  public:
   using Raw = typename S::Raw;
   using Lane = typename S::Lane;
+  using Source = typename SourceOf<S>::type;
 
   static Index Tasks(const plan::Plan& plan) {
     const Index groups = Lanes::Groups(plan, plan.rows ? 1 : plan.together);
@@ -88,10 +89,12 @@ class Stream {
   }
 
   using Table = RowTable<Raw, S::repeats>;
-  static constexpr bool squares = S::common;
-  static constexpr bool spreads = S::common && !S::repeats;
+  static constexpr bool lifts = !std::is_same_v<Source, Raw>;
+  static constexpr bool squares = S::common && !lifts;
+  static constexpr bool spreads = S::common && !S::repeats && !lifts;
   // Rows that are copied between margins together: stores must settle before loads.
-  static constexpr Index batch = 8, plane_batch = 32;
+  static constexpr Index plane_batch = 32;
+  Index batch_ = 8;
 
   Stream(const plan::Plan& plan, const Block& block)
       : plan_(plan), block_(block), last_(static_cast<std::size_t>(plan.rank - 1)), multiplier_(MultipliersOf(plan)),
@@ -120,10 +123,12 @@ class Stream {
       if (!Spreads()) table_.Ask(scratch_);
       margin_pitch_ = WithTable(
           [&](const auto& table) { return table.MarginBefore() + plan.axes[last_].in + table.MarginBehind(); });
-      if (!Table::in_registers || Spreads())
-        margins_ = scratch_.Ask<Raw>((squares ? plane_batch : batch) * S::inputs * margin_pitch_);
+      if (lifts) batch_ = std::clamp(4096 / margin_pitch_, Index{1}, batch_);
+      if (!Table::in_registers || lifts || Spreads())
+        margins_ = scratch_.Ask<Raw>((squares ? plane_batch : batch_) * S::inputs * margin_pitch_);
+      if constexpr (lifts) sums_ = scratch_.Ask<Lane>(S::parts * width_);
       if constexpr (S::weighted) weights_ = scratch_.Ask<double>(margin_pitch_);
-      finished_ = scratch_.Ask<Raw>(2 * width_);
+      finished_ = scratch_.Ask<Source>(2 * width_);
       won_ = scratch_.Ask<Bits<Lane>>(width_);
     }
     scratch_.Take();
@@ -161,11 +166,12 @@ class Stream {
 
   void Enter(const Lanes& lanes) {
     for (int i = 0; i < S::inputs; ++i)
-      in_[i] = static_cast<const Raw*>(plan_.inputs[static_cast<std::size_t>(i)].data) +
+      in_[i] = static_cast<const Source*>(plan_.inputs[static_cast<std::size_t>(i)].data) +
                lanes.First(plan_.lanes, plan_.inputs[static_cast<std::size_t>(i)]);
     for (int i = 0; i < 2; ++i) {
       const plan::Operand& operand = plan_.outputs[static_cast<std::size_t>(i)];
-      out_[i] = operand.data == nullptr ? nullptr : static_cast<Raw*>(operand.data) + lanes.First(plan_.lanes, operand);
+      out_[i] =
+          operand.data == nullptr ? nullptr : static_cast<Source*>(operand.data) + lanes.First(plan_.lanes, operand);
     }
     if (plan_.winners != nullptr)
       winners_ = plan_.winners + lanes.First(plan_.lanes, plan_.winner) * plan_.winner_bytes;
@@ -256,43 +262,59 @@ class Stream {
   }
 
   void Row(const Place& place, Index row, Lane* to) {
-    if (!plan_.rows) {
-      const PooledAxis& axis = plan_.axes[last_];
-      const Raw* base = in_[0] + place.offset[0];
-      const Index pitch = plan_.inputs[0].pooled[last_];
-      PassShape shape{
-          &axis, block_.begin[last_], block_.end[last_], 0, axis.in, pitch, S::parts * width_, 1, width_, width_, 1};
-      if constexpr (S::inputs == 2) shape.in_part = in_[1] + place.offset[1] - base;
-      return Pass<S, true>(shape, base, to, nullptr);
+    if constexpr (!lifts) {
+      if (!plan_.rows) return LaneRow(place, to);
     }
-    const Raw* rows[S::inputs];
+    const Source* rows[S::inputs];
     for (int i = 0; i < S::inputs; ++i) rows[i] = in_[i] + place.offset[i];
     if constexpr (spreads) {
       if (Spreads()) {
-        Copied(row, rows);
+        Copied(row, rows, rows);
         return SpreadRow<S>(spread_, rows[0], table_.weights(), to);
       }
     }
-    if constexpr (!Table::in_registers) Copied(row, rows);
-    ReduceRow<S>(table_, rows, StorePieces<S>{to, width_});
+    if constexpr (lifts) {
+      const Raw* terms[S::inputs];
+      Copied(row, rows, terms);
+      ReduceRow<S>(table_, terms, StorePieces<S>{to, width_});
+    } else {
+      if constexpr (!Table::in_registers) Copied(row, rows, rows);
+      ReduceRow<S>(table_, rows, StorePieces<S>{to, width_});
+    }
+  }
+  // The same where lanes are neighbours.
+  void LaneRow(const Place& place, Lane* to) {
+    const PooledAxis& axis = plan_.axes[last_];
+    const Raw* base = in_[0] + place.offset[0];
+    const Index pitch = plan_.inputs[0].pooled[last_];
+    PassShape shape{
+        &axis, block_.begin[last_], block_.end[last_], 0, axis.in, pitch, S::parts * width_, 1, width_, width_, 1};
+    if constexpr (S::inputs == 2) shape.in_part = in_[1] + place.offset[1] - base;
+    Pass<S, true>(shape, base, to, nullptr);
   }
 
-  // Exchanges rows for copies between margins; some more are copied on the way.
-  void Copied(Index row, const Raw* (&rows)[S::inputs]) {
+  // Copies of rows between margins, or rows of terms; some more are made on the way.
+  void Copied(Index row, const Source* const (&rows)[S::inputs], const Raw* (&copies)[S::inputs]) {
     Raw* base = scratch_.At(margins_) + WithTable([](const auto& table) { return table.MarginBefore(); });
     if (row < 0 || row < margins_begin_ || row >= margins_end_) {
       margins_begin_ = HWY_MAX(row, Index{0});
       const Index limit = row < 0 ? 1 : block_.limit[last_ - 1];
-      margins_end_ = HWY_MIN(limit, margins_begin_ + batch);
-      for (Index r = margins_begin_; r < margins_end_; ++r)
-        for (int i = 0; i < S::inputs; ++i) {
-          const Index away = row < 0 ? 0 : (r - row) * plan_.inputs[static_cast<std::size_t>(i)].pooled[last_ - 1];
-          Raw* to = base + ((r - margins_begin_) * S::inputs + i) * margin_pitch_;
-          WithTable([&](const auto& table) { table.CopyBetweenMargins(rows[i] + away, to); });
+      margins_end_ = HWY_MIN(limit, margins_begin_ + batch_);
+      for (Index r = margins_begin_; r < margins_end_; ++r) {
+        const Source* from[S::inputs];
+        for (int i = 0; i < S::inputs; ++i)
+          from[i] = rows[i] + (row < 0 ? 0 : (r - row) * plan_.inputs[static_cast<std::size_t>(i)].pooled[last_ - 1]);
+        Raw* const to = base + (r - margins_begin_) * S::inputs * margin_pitch_;
+        if constexpr (lifts) {
+          S::LiftRow(plan_.formula, from, table_.copied(), to, margin_pitch_);
+        } else {
+          for (int i = 0; i < S::inputs; ++i)
+            WithTable([&](const auto& table) { table.CopyBetweenMargins(from[i], to + i * margin_pitch_); });
         }
+      }
     }
     const Index at = row < 0 ? 0 : row - margins_begin_;
-    for (int i = 0; i < S::inputs; ++i) rows[i] = base + (at * S::inputs + i) * margin_pitch_;
+    for (int i = 0; i < S::inputs; ++i) copies[i] = base + (at * S::inputs + i) * margin_pitch_;
   }
 
   // All results of the block.
@@ -337,7 +359,7 @@ class Stream {
 
   // The only row, reduced to results at once if they are neighbours.
   bool OneRow() {
-    if constexpr (Table::in_registers) {
+    if constexpr (Table::in_registers && !lifts) {
       if (!plan_.rows || Spreads() || round_[0] || round_[1] || round_[2]) return false;
       ResultLines lines{*this, {}};
       lines.Begin({});
@@ -371,7 +393,7 @@ class Stream {
     const plan::Plan& plan;
     Finish<S> finish;
     typename Finish<S>::Spot spot[groups];
-    RowTarget<Raw> target;
+    RowTarget<Source> target;
     Index pitch[3];
     Index column, columns;
     HWY_INLINE void Put(const typename S::V (&acc)[groups][S::parts]) {
@@ -412,14 +434,14 @@ class Stream {
       finish_.Put(stream.plan_, acc, column, 0, columns_, target_);
     }
     HWY_INLINE void AtLane(const typename S::V (&acc)[S::parts], Index column, Index lane) const {
-      RowTarget<Raw> target = target_;
+      RowTarget<Source> target = target_;
       for (int i = 0; i < 2; ++i)
         if (target.out[i] != nullptr) target.out[i] += column * cell_[i];
       if (Finish<S>::winners) target.winners += column * cell_[2];
       finish_.Put(stream.plan_, acc, lane, column, width_, target);
     }
     Finish<S> finish_{};  // a copy that no store can reach
-    RowTarget<Raw> target_{};
+    RowTarget<Source> target_{};
     Index pitch_[3] = {}, cell_[3] = {};  // between rows and between cells
     Index columns_ = 0, width_ = 0;
   };
@@ -551,12 +573,14 @@ class Stream {
     for (Index o = block_.begin[a]; o < block_.end[a]; ++o) Rows(a + 1, pieces, outer.Along(plan_, a, o));
   }
 
+  [[nodiscard]] RowShape ShapeOf(const Outer& outer) const {
+    return {&plan_, block_.begin[last_], columns_, outer.real, outer.padded, cells_, width_};
+  }
   // A row of results begins: where it goes.
-  HWY_INLINE RowTarget<Raw> Begin(const Outer& outer) {
-    const RowShape shape{&plan_, block_.begin[last_], columns_, outer.real, outer.padded, cells_, width_};
-    finish_.Begin(shape, scratch_.At(numbers_));
+  HWY_INLINE RowTarget<Source> Begin(const Outer& outer) {
+    if constexpr (!lifts) finish_.Begin(ShapeOf(outer), scratch_.At(numbers_));
     const Index begin = block_.begin[last_];
-    RowTarget<Raw> target;
+    RowTarget<Source> target;
     for (int i = 0; i < 2; ++i)
       if (out_[i] != nullptr)
         target.out[i] = out_[i] + outer.offset[i] + begin * plan_.outputs[static_cast<std::size_t>(i)].pooled[last_];
@@ -567,7 +591,14 @@ class Stream {
 
   // One row of results from the next rows of pieces.
   void FinishRow(Pieces<S>& pieces, const Outer& outer) {
-    RowTarget<Raw> target = Begin(outer);
+    if constexpr (lifts)
+      FinishSums(pieces, outer);
+    else
+      FinishVectors(pieces, outer);
+  }
+  // Vector by vector, as they are merged.
+  void FinishVectors(Pieces<S>& pieces, const Outer& outer) {
+    RowTarget<Source> target = Begin(outer);
     if (!plan_.rows) {
       for (Index c = 0; c < cells_; ++c) {
         MergeAny(pieces, width_,
@@ -579,15 +610,13 @@ class Stream {
       }
       return;
     }
-    RowTarget<Raw> to = target;
+    RowTarget<Source> to = target;
     for (int i = 0; i < 2; ++i)
       if (round_[i]) to.out[i] = scratch_.At(finished_) + i * width_;
     if (round_[2]) to.winners = reinterpret_cast<std::uint8_t*>(scratch_.At(won_));
-    constexpr Index n = vector_lanes<Raw>;
     const bool spread = Spreads();
     MergeAny(pieces, spread ? columns_ : width_, [&](const auto& acc, Index lane) HWY_ATTR {
-      const Index column = spread ? lane : table_.First(lane / n) + lane % n;
-      finish_.Put(plan_, acc, column, 0, columns_, to);
+      finish_.Put(plan_, acc, spread ? lane : ColumnAt(lane), 0, columns_, to);
     });
     Advance(pieces);
     if (!round_[0] && !round_[1] && !round_[2]) return;
@@ -603,6 +632,30 @@ class Stream {
       std::memcpy(target.winners + c * stride, to.winners + static_cast<std::size_t>(c) * each, bytes);
   }
 
+  // The column of a lane of pieces.
+  [[nodiscard]] HWY_INLINE Index ColumnAt(Index lane) const {
+    constexpr Index n = vector_lanes<Raw>;
+    return table_.First(lane / n) + lane % n;
+  }
+  // All sums together.
+  void FinishSums(Pieces<S>& pieces, const Outer& outer) {
+    const RowTarget<Source> target = Begin(outer);
+    Lane* const sums = scratch_.At(sums_);
+    MergeAny(pieces, width_,
+             [&](const auto& acc, Index lane) HWY_ATTR { S::Store(acc, sums + ColumnAt(lane), width_); });
+    Advance(pieces);
+    Source* const finished = scratch_.At(finished_);
+    finish_.Row(ShapeOf(outer), sums, finished, scratch_.At(numbers_));
+    for (int i = 0; i < 2; ++i) {
+      if (target.out[i] == nullptr) continue;
+      const Index stride = plan_.outputs[static_cast<std::size_t>(i)].pooled[last_];
+      if (stride == 1)
+        CopyCells(finished + i * width_, columns_, target.out[i]);
+      else
+        for (Index c = 0; c < columns_; ++c) target.out[i][c * stride] = finished[i * width_ + c];
+    }
+  }
+
   const plan::Plan& plan_;
   Block block_;
   std::size_t last_;
@@ -613,16 +666,17 @@ class Stream {
   Index columns_ = 0, cells_ = 1, width_ = 0;
   std::array<Index, max_rank> slice_{};  // lanes of a slice of outputs along the axes from each on
   std::array<Ring, max_rank> ring_{};
-  plan::Scratch::Array<Lane> carried_{};
+  plan::Scratch::Array<Lane> carried_{}, sums_{};
   plan::Scratch::Array<double> numbers_{}, weights_{};
-  plan::Scratch::Array<Raw> margins_{}, finished_{};
+  plan::Scratch::Array<Raw> margins_{};
+  plan::Scratch::Array<Source> finished_{};
   plan::Scratch::Array<Bits<Lane>> won_{};
   Index margin_pitch_ = 0, margins_begin_ = 0, margins_end_ = 0;
   Finish<S> finish_{};
   bool squares_ = false;  // both last axes go together
   bool round_[3] = {};    // results and winners that are no neighbours along the row take a way round
-  const Raw* in_[S::inputs] = {};
-  Raw* out_[2] = {};
+  const Source* in_[S::inputs] = {};
+  Source* out_[2] = {};
   std::uint8_t* winners_ = nullptr;
 };
 

@@ -36,7 +36,8 @@ constexpr Kernel KernelOf() {
 
 template <class Plain, class Pairs>
 constexpr Kernel EitherOf() {
-  return {&PlainOrPairs<Plain, Pairs>::Tasks, &PlainOrPairs<Plain, Pairs>::Run, false};
+  constexpr bool streams = requires { requires Plain::streams; };
+  return {&PlainOrPairs<Plain, Pairs>::Tasks, &PlainOrPairs<Plain, Pairs>::Run, streams};
 }
 
 template <class T>

@@ -104,7 +104,7 @@ class Tables {
     Piece* piece = SparePieces::take(bytes);
     piece->next = std::exchange(pieces_, piece);
     E* first = reinterpret_cast<E*>(piece + 1);
-    std::uninitialized_value_construct_n(first, count);
+    std::uninitialized_default_construct_n(first, count);  // whoever asked sets them
     return first;
   }
 
@@ -121,10 +121,21 @@ inline void fill_forward(const Axis& axis, PooledAxis& to, Taps* taps) {
   to.stride = axis.stride;
   to.low = axis.padding.low;
   to.slides = axis.kind == Axis::Kind::sliding;
-  for (Index o = 0; o < axis.out; ++o) {
-    const AxisWindow window = axis.window(o);
-    taps[o] = {window.start, window.real, window.first, window.padded};
+  const auto fill = [&](Index begin, Index end) {
+    for (Index o = begin; o < end; ++o) {
+      const AxisWindow window = axis.window(o);
+      taps[o] = {window.start, window.real, window.first, window.padded};
+    }
+  };
+  if (to.slides) {  // most windows are whole, one stride apart
+    const Index last = axis.in - 1 - (axis.kernel - 1) * axis.dilation + axis.padding.low;  // where they may begin
+    to.run_begin = std::min(axis.out, detail::ceil_div(axis.padding.low, axis.stride));
+    to.run_end = last < 0 ? to.run_begin : std::clamp(last / axis.stride + 1, to.run_begin, axis.out);
   }
+  fill(0, to.run_begin);
+  for (Index o = to.run_begin; o < to.run_end; ++o)
+    taps[o] = {o * axis.stride - axis.padding.low, axis.kernel, 0, axis.kernel};
+  fill(to.run_end, axis.out);
   to.taps = taps;
 }
 
@@ -171,8 +182,10 @@ inline void fill_adjoint(const Axis& axis, PooledAxis& to, Taps* taps) {
   to.taps = taps;
 }
 
-// The longest run of outputs with whole windows at equal distances.
+// The longest run of outputs with whole windows at equal distances, unless it is known.
 inline void find_run(PooledAxis& axis) {
+  if (axis.run_end > axis.run_begin) return;
+  axis.run_begin = axis.run_end = 0;
   Index begin = 0;
   for (Index o = 0; o < axis.out; ++o) {
     const bool whole = axis.taps[o].count == axis.kernel;
@@ -189,11 +202,19 @@ inline void find_run(PooledAxis& axis) {
   }
 }
 
+// Calls use(number of taps, how many outputs have so many) for the outputs of an axis, those of its run at once.
+template <class F>
+void each_count(const PooledAxis& axis, F&& use) {
+  for (Index o = 0; o < axis.run_begin; ++o) use(axis.taps[o].count, Index{1});
+  if (axis.run_begin < axis.run_end) use(axis.kernel, axis.run_end - axis.run_begin);
+  for (Index o = axis.run_end; o < axis.out; ++o) use(axis.taps[o].count, Index{1});
+}
+
 // Scans need windows of one length, or of two neighbouring ones (the adjoint of a stride), except where the axis ends.
 inline void choose_algorithm(PooledAxis& axis) {
   if (axis.in == 0 || axis.out == 0) return;
   Index merges = 0;
-  for (Index o = 0; o < axis.out; ++o) merges += std::max(Index{0}, axis.taps[o].count - 1);
+  each_count(axis, [&](Index taps, Index outputs) { merges += std::max(Index{0}, taps - 1) * outputs; });
   if (merges <= direct_limit * std::max(axis.in, axis.out)) return;
   const Index length_limit = axis.in;
   Index shortest = axis.kernel;
@@ -248,6 +269,7 @@ struct Request {
   Index vector = 16;      // bytes of a vector
   bool lifts = false;     // values are transformed before they are reduced
   bool early = true;      // and stored in between
+  bool in_rows = false;   // if need be row by row, where rows stream
   bool common = false;    // kernels have loops of their own for the most usual windows
   bool overlaps = false;  // taps may be merged twice
   bool runs = false;      // sums have a way of their own for large windows
@@ -321,11 +343,12 @@ class Builder {
       }
     }
     for (PooledAxis& axis : std::span(plan_.axes).first(at(plan_.rank))) {
-      for (Index o = 0; o < axis.out; ++o)
-        axis.extent = std::max(axis.extent, (axis.taps[o].count - 1) * axis.step + 1);
       find_run(axis);
+      each_count(axis, [&](Index taps, Index) {
+        axis.extent = std::max(axis.extent, (taps - 1) * axis.step + 1);
+        plan_.some_empty = plan_.some_empty || taps == 0;
+      });
       choose_algorithm(axis);
-      for (Index o = 0; o < axis.out && !plan_.some_empty; ++o) plan_.some_empty = axis.taps[o].count == 0;
     }
     if (plan_.rank == 0) {  // nothing is pooled: one window of one tap
       plan_.rank = 1;
@@ -557,7 +580,7 @@ class Builder {
                             plan_.inputs[0].access == Access::cells &&
                             (plan_.inputs[1].data == nullptr || plan_.inputs[1].pooled[at(plan_.rank - 1)] == 1);
     const bool lifts = request_.lifts && request_.early;
-    bool direct = !plan_.some_empty && !lifts;
+    bool direct = !plan_.some_empty && (!lifts || request_.in_rows);
     for (int a = 0; a < plan_.rank; ++a) {
       const PooledAxis& axis = plan_.axes[at(a)];
       direct = direct && axis.block == 0 && (a == plan_.rank - 1 || axis.extent <= max_extent);
@@ -568,10 +591,11 @@ class Builder {
     const bool spreads = last.spread > 0 && request_.common && last.source.kernel <= 16;
     const bool along_row = direct && last.out >= vector / 2 && (slides || spreads);
     // Small planes stand side by side in vectors, unless their rows are long enough to be reduced where they lie.
-    const bool small = plan_.lanes.count * 2 >= vector && (lifts || cells * request_.vector <= 32 * 1024) &&
+    const bool small = plan_.lanes.count * 2 >= vector &&
+                       ((lifts && !along_row) || cells * request_.vector <= 32 * 1024) &&
                        !(along_row && last.in >= 2 * vector && last.kernel <= 3);
     plan_.rows = contiguous && !small && (along_row || (last.in >= vector && rows >= vector / 2));
-    plan_.streams = plan_.rows ? along_row : direct && in_place();
+    plan_.streams = plan_.rows ? along_row : direct && !lifts && in_place();
     // Several vectors side by side make up for what a task costs, as long as the tile stays small.
     const Index inner = plan_.lanes.sizes[at(plan_.lanes.rank - 1)];
     const Index lanes = reads_vectors(plan_) ? inner : plan_.lanes.count;

@@ -27,6 +27,7 @@ class Docs(Scratch):
         self.assertGreaterEqual(len(blocks), 6)
         printed = ""
         for line in "".join(blocks).splitlines():
+            line = line.replace("cenote check", "cenote check --seed 1")  # the same cases every time
             done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   env={**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"})
             self.assertEqual(done.returncode, 0, f"{line}: {done.stderr.decode()}")

@@ -134,6 +134,7 @@ struct Expected {
   Reference bounds;
   bool bitwise = false;  // else within `bounds`
   bool linear = false;
+  Exact divided = 1;                                // gradients may be added before they are divided by so much
   bool loose_nan_dy = false, loose_nan_gx = false;  // two different NaNs may have been added: either may remain
   [[nodiscard]] const std::vector<T>& of(Quantity q) const {
     return q == Quantity::y ? y : (q == Quantity::dy ? dy : gx);
@@ -152,7 +153,9 @@ bool same_bits(const T& a, const T& b, bool any_nan) {
 
 // Whether a rounded result is close enough to the exact one, and of the same kind as the definition's.
 template <class T>
-bool close(const T& got, const T& defined, const Bounded& q, std::size_t i, Quantity quantity, bool linear) {
+bool close(const T& got, const T& defined, const Bounded& q, std::size_t i, Quantity quantity,
+           const Expected<T>& expected) {
+  const bool linear = expected.linear;
   const Exact exact = q.exact[i];
   const Exact largest(static_cast<double>(std::numeric_limits<T>::max()));
   const Exact number(static_cast<double>(got));
@@ -164,7 +167,7 @@ bool close(const T& got, const T& defined, const Bounded& q, std::size_t i, Quan
   }
   // A VJP adds in the type itself, or in f32, in an order of its own: what is near the end of the range may leave it on
   // the way, and an infinity then meets another.
-  const bool may_overflow = quantity == Quantity::gx && q.finite_scale[i] > largest / 2;
+  const bool may_overflow = quantity == Quantity::gx && q.finite_scale[i] > largest / 2 / expected.divided;
   if (!q.finite_parts[i]) {  // an infinity or NaN went in: what comes out is decided by the definition
     if (may_overflow) return is_nan(got) || is_infinite(got);
     if (linear || quantity == Quantity::y) {
@@ -202,7 +205,7 @@ std::string verdict(const Outcome<T>& got, const Expected<T>& expected) {
       return "element " + std::to_string(i) + " is " + show(got.elements[i]) + " instead of " + show(defined[i]);
     }
     if constexpr (!std::integral<T>) {
-      if (close(got.elements[i], defined[i], bounds, i, got.quantity, expected.linear)) continue;
+      if (close(got.elements[i], defined[i], bounds, i, got.quantity, expected)) continue;
       char text[64];
       std::snprintf(text, sizeof text, ", exactly %.20Lg +- %.3Lg", bounds.exact[i], bounds.slack[i]);
       return "element " + std::to_string(i) + " is " + show(got.elements[i]) + " instead of " + show(defined[i]) + text;
@@ -332,6 +335,10 @@ Expected<T> expectation(const Case& c, const Op& op, const std::vector<T>& x, co
   Expected<T> out;
   out.bitwise = Op::selects || std::integral<T>;
   out.linear = Op::linear;
+  // Divisors that differ along an axis are weights of that axis: f64, which has nothing wider, adds along another
+  // first.
+  if constexpr (std::same_as<Op, Average> && std::same_as<T, double>)
+    if (op.divisor.kind != Divisor::Kind::fixed) out.divided = static_cast<Exact>(volume(c.geometry.window_box()));
   if constexpr (Selecting<Op>) {
     out.loose_nan_dy = op.ties != Ties::first && c.dx != Values::one_nan;
     out.loose_nan_gx = c.gy != Values::one_nan;

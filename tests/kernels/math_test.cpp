@@ -229,6 +229,26 @@ TEST(MathPow, Pairs) {
   });
 }
 
+TEST(MathPow, Products) {
+  on_every_target([] {
+    Random random;
+    Worst worst("ProductPair: error / p, in 2^-53");
+    for (int p = 3; p <= 16; ++p) {
+      const Column x = padded(random.column(600, [&] { return std::abs(as_float(random.spread(-149, 127))); }));
+      const Result product = apply(Op::product, p, {x});
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        ASSERT_TRUE(product.b[i] >= 0x1p-8 && product.b[i] <= 0x1p8);
+        const auto error =
+            static_cast<double>(abs(log_of(product.a[i], product.b[i]) - Precise(p) * log(Precise(x[i]))));
+        ASSERT_LE(worst(error / (p * unit)), 1) << p << " " << x[i];
+      }
+      const Result zero = apply(Op::product, p, {Column(widest, 0.0)});
+      EXPECT_EQ(zero.a[0], zero_exponent);
+      EXPECT_EQ(zero.b[0], 0);
+    }
+  });
+}
+
 TEST(MathPow, RootsOfPairs) {
   on_every_target([] {
     Random random;

@@ -255,6 +255,44 @@ TEST(Thresholds, RootsOfSquares) {
       }
 }
 
+// Rows of exponentials and of powers stream where rows are long enough. They have the bits of tiles, which other
+// layouts take, and of terms with an exponent of their own, which a single large cell asks for.
+TEST(Thresholds, RowsOfTerms) {
+  const std::vector<Operator> operators{
+      SmoothMax{1}, SmoothMax{-3, Padding::ignore}, SmoothMax{400}, Lp{1}, Lp{3}, Lp{16}, Lp{2.5}, Lp{17}};
+  std::uint64_t seed = 0;
+  for (const auto& [k, s] : std::vector<std::pair<Index, Index>>{{2, 2}, {3, 1}, {3, 2}, {4, 4}, {5, 3}, {2, 5}})
+    for (const Index low : {Index{0}, Index{1}})
+      for (const Index w : {15, 16, 17, 33, 70, 130})
+        for (const Operator& op : operators) {
+          ++seed;
+          if (testing::Test::HasFailure() || !is_due()) continue;
+          const Sliding window{.kernel = {k, k}, .stride = s, .padding = low, .axes = {1, 2}};
+          const Resolved g = try_resolve({seed % 3 == 0 ? 17 : 2, seed % 5 == 0 ? 60 : 9, w}, window);
+          Case c{.type = std::array{Type::f32, Type::f32, Type::f16, Type::bf16}[seed % 4], .op = op};
+          c.geometry = g.geometry;
+          c.seed = seed;
+          c.x = static_cast<Values>(seed % static_cast<std::uint64_t>(values_count));
+          c.x_layout = c.dx_layout = seed % 2 == 0 ? Layout{.order = {1, 2, 0}} : Layout{.gap = 2};
+          c.y_layout = c.dy_layout = seed % 7 == 0 ? Layout{.step = 2} : Layout{};
+          c.placement = seed % 3 == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
+          c.verbs = forward_verb | jvp_verb | forward_and_jvp_verb;
+          c.threads = {1, 2};
+          c.strided_threads = {1};
+          const std::string problem = disagreement(c);
+          EXPECT_TRUE(problem.empty()) << problem;
+        }
+  // Rows longer than a block, and one axis alone.
+  for (const Dims& dims : std::vector<Dims>{{3, 9000}, {1, 20'000}})
+    for (const Operator& op : std::vector<Operator>{SmoothMax{1}, Lp{3}}) {
+      Case c{.type = Type::f32, .op = op, .geometry = try_resolve(dims, Sliding{.kernel = {3}, .stride = 2}).geometry};
+      c.seed = ++seed;
+      c.verbs = forward_verb | forward_and_jvp_verb;
+      const std::string problem = is_due() ? disagreement(c) : std::string();
+      EXPECT_TRUE(problem.empty()) << problem;
+    }
+}
+
 // Small squares: rows of every width, more of them than are copied at a time, and a few planes on top of each other.
 TEST(Thresholds, SmallSquares) {
   Sweep sweep;
@@ -492,7 +530,7 @@ TEST(Thresholds, GradientsOfAveragesThatUnderflow) {
   Sweep sweep;
   for (const Type type : {Type::f32, Type::f64, Type::f16, Type::bf16})
     for (const Index w : {3, 7, 40})
-      for (const Index s : {1, 3})
+      for (const Index s : {1, 3, 5})
         for (const Resolved& g : {try_resolve({2, 9, w}, Sliding{.kernel = {3, 3}, .stride = s}),
                                   try_resolve({20, 9, w}, Sliding{.kernel = {3, 3}, .stride = s, .axes = {1, 2}}),
                                   try_resolve({9, w, 20}, Sliding{.kernel = {3, 3}, .stride = s, .axes = {0, 1}}),
