@@ -330,10 +330,15 @@ struct TermState {
     constexpr double limit = std::numeric_limits<float>::max();
     const V nan = hn::Set(d, no_number);
     const V x = LoadWide<T>(d, from);
-    V n_of_x;
+    V n_of_x = hn::Zero(d);
     V f;
     V c;
-    Term<T, kind>(parameter, x, n_of_x, f, c);
+    if constexpr (kind == Kind::products) {  // the bits of ProductPair: there is nothing to keep apart in this range
+      f = hn::Abs(x);
+      for (int i = static_cast<int>(hn::GetLane(parameter)); i > 1; --i) f = hn::Mul(f, hn::Abs(x));
+    } else {
+      Term<T, kind>(parameter, x, n_of_x, f, c);
+    }
     const MD good = Within(x, 0, limit);
     V t = hn::Zero(d);
     MD good_t = good;
@@ -345,7 +350,10 @@ struct TermState {
         t = hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), hn::Mul(f, hn::Div(dx, x)));
       good_t = hn::And(good, Within(dx, 0, limit));
     }
-    if constexpr (has_exponent<kind>) {
+    if constexpr (kind == Kind::products) {
+      constexpr double high = with_tangent ? 0x1p800 : 0x1p1000;
+      fine = hn::And(fine, hn::Or(Within(f, 1 / high, high), hn::Not(good)));
+    } else if constexpr (has_exponent<kind>) {
       if constexpr (kind != Kind::smooth) n_of_x = hn::IfThenZeroElse(hn::Eq(f, hn::Zero(d)), n_of_x);
       const MD moderate = hn::Le(hn::Abs(n_of_x), hn::Set(d, streamed_exponent));
       fine = hn::And(fine, hn::Or(moderate, hn::Not(good)));
