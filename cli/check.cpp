@@ -9,7 +9,7 @@
 namespace cenote::cli {
 
 int check(const CheckArguments& a) {
-  if (!(a.seconds > 0)) throw UsageError("--seconds is " + std::to_string(a.seconds) + "; more than 0 is legal");
+  if (!(a.seconds > 0)) throw UsageError("--seconds is " + detail::to_text(a.seconds) + "; more than 0 is legal");
   const std::uint64_t seed = a.seed != 0 ? a.seed : (std::uint64_t{std::random_device{}()} << 16) + 1;
   agree::Random random{seed};
   agree::CaseMaker maker(random, {});

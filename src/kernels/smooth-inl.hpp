@@ -5,8 +5,7 @@
 // exponent of their own. Scaling by powers of two is exact, so that both give the same bits: which of them served a
 // task cannot be seen in the results.
 //
-// Where rows are long enough to stream, rows of plain terms are made as they come; a call that meets a term which is
-// not plain begins again in tiles.
+// Where rows are long enough to stream, rows of terms of either kind are made as they come.
 //
 // What neither can say (NaN, infinities, f64 beyond what pairs resolve, windows of one tap, S5) becomes NaN in the sums
 // and stays NaN in every result that it reaches. `Plan::odd` tells the caller to look for those and ask the definition.
@@ -26,19 +25,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
 
-enum class Kind : std::uint8_t { smooth, powers, products, magnitudes, squares };  // Lp: any p, 3 .. 16, 1, 2
+enum class Kind : std::uint8_t { smooth, powers, small_powers, products, magnitudes, squares };  // Lp: by p
 
 inline Kind KindOf(const plan::Formula& formula) {
   if (formula.p == 0) return Kind::smooth;
   if (formula.p == 1) return Kind::magnitudes;
   return formula.p == 2 ? Kind::squares : Kind::powers;
 }
-// How terms are made: small powers of cells that were f32 or shorter are products.
+// How terms are made: small powers of cells that were f32 or shorter are products or need less of a logarithm.
 inline Kind TermKindOf(const plan::Formula& formula) {
   const Kind kind = KindOf(formula);
-  return kind == Kind::powers && formula.p >= 3 && formula.p <= 16 && formula.p == std::floor(formula.p)
-             ? Kind::products
-             : kind;
+  if (kind != Kind::powers || formula.p > 16) return kind;
+  return formula.p == std::floor(formula.p) ? Kind::products : Kind::small_powers;
 }
 
 // Plain terms lie within 2^-400 .. 2^400: no product of a term, a gradient and a sum leaves the range of f64.
@@ -77,6 +75,9 @@ HWY_INLINE void Term(VD parameter, VD x, VD& n, VD& f, VD& c) {
       PowPairPrecise(d, parameter, hn::Abs(x), n, f, c);
     else
       PowPair(d, parameter, hn::Abs(x), n, f);
+  } else if constexpr (kind == Kind::small_powers) {
+    static_assert(!precise);
+    SmallPowPair(d, parameter, hn::Abs(x), n, f);
   } else if constexpr (kind == Kind::products) {
     static_assert(!precise);
     ProductPair(d, static_cast<int>(hn::GetLane(parameter)), hn::Abs(x), n, f);
@@ -93,7 +94,7 @@ HWY_INLINE void Term(VD parameter, VD x, VD& n, VD& f, VD& c) {
 
 // Terms that may leave the range of f64 where cells were f32 or shorter.
 template <Kind kind>
-inline constexpr bool has_exponent = kind == Kind::smooth || kind == Kind::powers || kind == Kind::products;
+inline constexpr bool has_exponent = kind != Kind::magnitudes && kind != Kind::squares;
 
 // The magnitude is at most `high`, and not below `low` unless it is 0.
 HWY_INLINE MD Within(VD x, double low, double high) {
@@ -102,6 +103,94 @@ HWY_INLINE MD Within(VD x, double low, double high) {
   const MD fits = hn::Le(magnitude, hn::Set(d, high));
   if (low == 0) return fits;
   return hn::And(fits, hn::Or(hn::Ge(magnitude, hn::Set(d, low)), hn::Eq(magnitude, hn::Zero(d))));
+}
+
+// Makes the terms of a vector of cells, and their products with tangents: [exponent n] term f [tail c, for f64]
+// [product t]. Cells that are no numbers, or beyond what terms can say, get NaN.
+template <class T, Kind kind, bool pairs, bool tangent>
+class TermMaker {
+ public:
+  static constexpr bool precise = std::is_same_v<T, double>;
+  static constexpr int at_f = pairs ? 1 : 0, at_c = at_f + 1;
+  static constexpr int parts = 1 + (pairs ? 1 : 0) + (precise ? 1 : 0) + (tangent ? 1 : 0);
+  static constexpr int at_t = parts - 1;
+
+  // Plain terms lie within 2^-most .. 2^most.
+  TermMaker(const plan::Formula& formula, double most)
+      : parameter_(kind == Kind::smooth ? formula.beta : formula.p), most_(most), high_(std::exp2(most)) {
+    limit_ = precise ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
+    d_limit_ = !precise ? limit_ : (pairs && kind == Kind::smooth ? pair_high : plain_high);
+    if (precise && kind == Kind::smooth) limit_ = std::fmin(limit_, precise_limit / std::fabs(formula.beta));
+    if (quotients) limit_ = quotient_high;
+  }
+
+  // Terms that need pairs are not `fine`.
+  HWY_INLINE void operator()(VD x, VD dx, VD (&s)[parts], MD& fine) const {
+    const DD d;
+    const VD zero = hn::Zero(d);
+    const VD nan = hn::Set(d, no_number);
+    const VD parameter = hn::Set(d, parameter_);
+    const MD good = Within(x, quotients ? quotient_low : 0, limit_);
+    VD n = zero;
+    VD f;
+    VD c = zero;
+    if constexpr (multiplies) {  // the bits of ProductPair: there is nothing to keep apart in this range
+      f = hn::Abs(x);
+      for (int i = static_cast<int>(parameter_); i > 1; --i) f = hn::Mul(f, hn::Abs(x));
+    } else {
+      Term<T, kind>(parameter, x, n, f, c);
+    }
+    VD t = zero;
+    MD good_t = good;
+    if constexpr (tangent) {
+      t = kind == Kind::smooth ? hn::Mul(f, dx) : hn::IfThenZeroElse(hn::Eq(x, zero), hn::Mul(f, hn::Div(dx, x)));
+      good_t = hn::And(good, Within(dx, d_low, d_limit_));
+    }
+    if constexpr (pairs) {
+      s[0] = hn::IfThenElseZero(good, n);
+    } else {
+      MD plain = hn::Eq(zero, zero);
+      if constexpr (multiplies) {
+        plain = Within(f, 1 / high_, high_);
+      } else if constexpr (precise || has_exponent<kind>) {
+        if constexpr (kind != Kind::smooth) n = hn::IfThenZeroElse(hn::Eq(f, zero), n);
+        plain = hn::Le(hn::Abs(n), hn::Set(d, most_));
+        const VD scale = math::PowerOfTwo(d, n);
+        f = hn::Mul(f, scale);
+        c = hn::Mul(c, scale);
+        t = hn::Mul(t, scale);
+      }
+      // Pairs of f64 carry tangents that plain terms do not.
+      fine = hn::And(fine, precise ? hn::And(plain, good_t) : hn::Or(plain, hn::Not(good)));
+    }
+    s[at_f] = hn::IfThenElse(good, f, nan);
+    if constexpr (precise) s[at_c] = c;
+    if constexpr (tangent) s[at_t] = hn::IfThenElse(good_t, t, nan);
+  }
+
+ private:
+  static constexpr bool quotients = precise && tangent && kind != Kind::smooth;
+  static constexpr bool multiplies = kind == Kind::products && !pairs;
+  static constexpr double d_low = !precise || (pairs && kind == Kind::smooth) ? 0 : plain_low;
+  double parameter_, most_, high_;
+  double limit_, d_limit_;  // of cells and of tangents
+};
+
+// Calls use.template operator()<kind>() with the kind of terms of a formula.
+template <class T, class F>
+HWY_INLINE void WithTermKind(const plan::Formula& formula, F&& use) {
+  switch (TermKindOf(formula)) {
+    case Kind::smooth: return use.template operator()<Kind::smooth>();
+    case Kind::products:
+      if constexpr (!std::is_same_v<T, double>) return use.template operator()<Kind::products>();
+      [[fallthrough]];
+    case Kind::small_powers:
+      if constexpr (!std::is_same_v<T, double>) return use.template operator()<Kind::small_powers>();
+      [[fallthrough]];
+    case Kind::powers: return use.template operator()<Kind::powers>();
+    case Kind::magnitudes: return use.template operator()<Kind::magnitudes>();
+    case Kind::squares: return use.template operator()<Kind::squares>();
+  }
 }
 
 template <class T>
@@ -165,15 +254,7 @@ struct PowerSumState {
 
   // Cells [cells][inputs][width] become terms [cells][parts][width].
   static void Lift(const plan::Formula& formula, const Raw* from, Lane* to, Index cells, Index width) {
-    switch (TermKindOf(formula)) {
-      case Kind::smooth: return LiftAs<Kind::smooth>(formula, from, to, cells, width);
-      case Kind::products:
-        if constexpr (!precise) return LiftAs<Kind::products>(formula, from, to, cells, width);
-        [[fallthrough]];
-      case Kind::powers: return LiftAs<Kind::powers>(formula, from, to, cells, width);
-      case Kind::magnitudes: return LiftAs<Kind::magnitudes>(formula, from, to, cells, width);
-      case Kind::squares: return LiftAs<Kind::squares>(formula, from, to, cells, width);
-    }
+    WithTermKind<T>(formula, [&]<Kind kind>() { LiftAs<kind>(formula, from, to, cells, width); });
   }
 
  private:
@@ -181,194 +262,90 @@ struct PowerSumState {
   static HWY_NOINLINE void LiftAs(const plan::Formula& formula, const Raw* HWY_RESTRICT from, Lane* HWY_RESTRICT to,
                                   Index cells, Index width) {
     const D d;
-    constexpr bool quotients = precise && tangent && kind != Kind::smooth;
-    const V parameter = hn::Set(d, kind == Kind::smooth ? formula.beta : formula.p);
-    double limit = precise ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
-    if (precise && kind == Kind::smooth) limit = std::fmin(limit, precise_limit / std::fabs(formula.beta));
-    const double low = quotients ? quotient_low : 0;
-    if (quotients) limit = quotient_high;
-    const double d_limit = !precise ? limit : (pairs && kind == Kind::smooth ? pair_high : plain_high);
-    const double d_low = !precise || (pairs && kind == Kind::smooth) ? 0 : plain_low;
-    const V nan = hn::Set(d, no_number);
-    const V zero = hn::Zero(d);
-    MD fine = hn::Eq(zero, zero);
+    const TermMaker<T, kind, pairs, tangent> make(formula, plain_exponent);
+    MD fine = hn::Eq(hn::Zero(d), hn::Zero(d));
     for (Index cell = 0; cell < cells; ++cell) {
       for (Index l = 0; l < width; l += vector_lanes<double>) {
-        const V x = LoadWide<T>(d, from + l);
-        V n;
-        V f;
-        V c;
-        Term<T, kind>(parameter, x, n, f, c);
-        MD good = Within(x, low, limit);
-        V t = zero;
-        MD good_t = good;
-        if constexpr (tangent) {
-          const V dx = LoadWide<T>(d, from + width + l);
-          if constexpr (kind == Kind::smooth)
-            t = hn::Mul(f, dx);
-          else
-            t = hn::IfThenZeroElse(hn::Eq(x, zero), hn::Mul(f, hn::Div(dx, x)));
-          good_t = hn::And(good, Within(dx, d_low, d_limit));
-        }
-        double* p = to + l;
-        if constexpr (pairs) {
-          hn::StoreU(hn::IfThenElseZero(good, n), d, p);
-          hn::StoreU(hn::IfThenElse(good, f, nan), d, p + at_f * width);
-          if constexpr (precise) hn::StoreU(c, d, p + at_c * width);
-          if constexpr (tangent) hn::StoreU(hn::IfThenElse(good_t, t, nan), d, p + at_t * width);
-        } else {
-          if constexpr (precise || has_exponent<kind>) {
-            if constexpr (kind != Kind::smooth) n = hn::IfThenZeroElse(hn::Eq(f, zero), n);
-            good_t = hn::And(good_t, hn::Le(hn::Abs(n), hn::Set(d, plain_exponent)));
-            const V scale = math::PowerOfTwo(d, n);
-            f = hn::Mul(f, scale);
-            c = hn::Mul(c, scale);
-            t = hn::Mul(t, scale);
-          }
-          fine = hn::And(fine, good_t);
-          hn::StoreU(f, d, p + at_f * width);
-          if constexpr (precise) hn::StoreU(c, d, p + at_c * width);
-          if constexpr (tangent) hn::StoreU(t, d, p + at_t * width);
-        }
+        V terms[parts];
+        make(LoadWide<T>(d, from + l), LoadWide<T>(d, from + (inputs - 1) * width + l), terms, fine);
+        Store(terms, to + l, width);
       }
       from += inputs * width;
       to += parts * width;
     }
-    if constexpr (!pairs)
-      if (!hn::AllTrue(d, fine)) Exceeds() = true;
+    if (!hn::AllTrue(d, fine)) Exceeds() = true;
   }
 };
 
-// Rows of plain terms, and of their products with tangents, that stream: each row is lifted once.
-template <class T, bool with_tangent>
-struct TermState {
-  using Scalar = T;
-  using Source = cenote::HWY_NAMESPACE::Lane<T>;
+// Rows of terms that stream: each row is lifted once, into a row for each part.
+template <class T, bool pairs, bool tangent>
+struct TermState : PowerSumState<T, pairs, tangent> {
+  using Base = PowerSumState<T, pairs, tangent>;
+  using Source = typename Base::Raw;
   using Raw = double;
-  using Lane = double;
-  using D = DD;
   using V = VD;
-  static constexpr int parts = with_tangent ? 2 : 1, inputs = parts;
-  static constexpr bool lifts = false, repeats = false, weighted = false, plain = false, common = true;
+  using Base::parts;
+  static constexpr int sources = Base::inputs, inputs = parts;
+  static constexpr bool lifts = false, common = true;
 
-  static HWY_INLINE void Tap(V (&s)[parts], const V (&raw)[parts], Index, int) { Copy(raw, s); }
+  // There is no term where a row has no cell, and its exponent must not count.
+  static HWY_INLINE void Tap(V (&s)[parts], const V (&raw)[parts], Index, int) {
+    HWY_UNROLL(4)
+    for (int part = 0; part < parts; ++part) s[part] = raw[part];
+    if constexpr (pairs)
+      s[0] = hn::IfThenElse(hn::Eq(raw[Base::at_f], hn::Zero(DD())), hn::Set(DD(), zero_exponent), raw[0]);
+  }
   static HWY_INLINE void Bound(V (&)[parts], const std::uint64_t*, const std::uint64_t*) {}
-  static HWY_INLINE void Load(V (&s)[parts], const Lane* p, Index pitch, Index, double) {
-    HWY_UNROLL(2)
-    for (int part = 0; part < parts; ++part) s[part] = hn::LoadU(D(), p + part * pitch);
-  }
-  static HWY_INLINE void Store(const V (&s)[parts], Lane* p, Index pitch) {
-    HWY_UNROLL(2)
-    for (int part = 0; part < parts; ++part) hn::StoreU(s[part], D(), p + part * pitch);
-  }
-  static HWY_INLINE void Merge(V (&acc)[parts], const V (&later)[parts]) {
-    HWY_UNROLL(2)
-    for (int part = 0; part < parts; ++part) acc[part] = hn::Add(acc[part], later[part]);
-  }
-  static HWY_INLINE void MergeBefore(const V (&earlier)[parts], V (&acc)[parts]) { Merge(acc, earlier); }
-  static HWY_INLINE void Shift(V (&)[parts], Index) {}
 
-  // The cells of a row within `cells` become terms, and those of a second input, tangents, terms of theirs `pitch`
-  // behind. What is no number becomes none.
-  static void LiftRow(const plan::Formula& formula, const Source* const (&from)[inputs], plan::Span cells, double* to,
+  // What a task goes on to compute counts for nothing.
+  static bool Failed() { return !pairs && Exceeds(); }
+
+  // The cells of a row within `cells`, and the tangents of a second one, become rows of terms `pitch` apart.
+  static void LiftRow(const plan::Formula& formula, const Source* const (&from)[sources], plan::Span cells, double* to,
                       Index pitch) {
-    switch (TermKindOf(formula)) {
-      case Kind::smooth: return LiftRowAs<Kind::smooth>(formula, from, cells, to, pitch);
-      case Kind::powers: return LiftRowAs<Kind::powers>(formula, from, cells, to, pitch);
-      case Kind::products: return LiftRowAs<Kind::products>(formula, from, cells, to, pitch);
-      case Kind::magnitudes: return LiftRowAs<Kind::magnitudes>(formula, from, cells, to, pitch);
-      case Kind::squares: return LiftRowAs<Kind::squares>(formula, from, cells, to, pitch);
-    }
+    WithTermKind<T>(formula, [&]<Kind kind>() { LiftRowAs<kind>(formula, from, cells, to, pitch); });
   }
 
  private:
   static constexpr Index n = vector_lanes<double>;
   // Sums of a million terms, and of their products with tangents of f32, stay in the range of f64.
-  static constexpr double streamed_exponent = with_tangent ? 800 : 1000;
-  static HWY_INLINE void Copy(const V (&from)[parts], V (&to)[parts]) {
-    HWY_UNROLL(2)
-    for (int part = 0; part < parts; ++part) to[part] = from[part];
-  }
+  static constexpr double streamed_exponent = tangent ? 800 : 1000;
 
   template <Kind kind>
-  static HWY_NOINLINE void LiftRowAs(const plan::Formula& formula, const Source* const (&from)[inputs],
+  static HWY_NOINLINE void LiftRowAs(const plan::Formula& formula, const Source* const (&from)[sources],
                                      plan::Span cells, double* HWY_RESTRICT to, Index pitch) {
-    const D d;
-    const V parameter = hn::Set(d, kind == Kind::smooth ? formula.beta : formula.p);
-    MD fine = hn::Eq(parameter, parameter);
-    const auto lift = [&](const Source* x, const Source* dx, double* terms, double* products) HWY_ATTR {
-      const Terms made = Made<kind>(parameter, x, dx, fine);
-      hn::StoreU(made.f, d, terms);
-      if constexpr (with_tangent) hn::StoreU(made.t, d, products);
+    const DD d;
+    const TermMaker<T, kind, pairs, tangent> make(formula, streamed_exponent);
+    MD fine = hn::Eq(hn::Zero(d), hn::Zero(d));
+    const auto lift = [&](const Source* x, const Source* dx, double* terms, Index apart) HWY_ATTR {
+      V made[parts];
+      make(LoadWide<T>(d, x), LoadWide<T>(d, dx), made, fine);
+      Base::Store(made, terms, apart);
     };
-    const Source* const second = from[inputs - 1];
+    const Source* const second = from[sources - 1];
     if (cells.size() >= n) {
       // The last vector may begin inside the one before.
       for (Index i = cells.begin; i < cells.end; i += n) {
         const Index at = HWY_MIN(i, cells.end - n);
-        lift(from[0] + at, second + at, to + at, to + pitch + at);
+        lift(from[0] + at, second + at, to + at, pitch);
       }
     } else {
       Source few[2][n] = {};
-      double made[2][n];
+      double made[parts][n];
       const auto bytes = static_cast<std::size_t>(cells.size()) * sizeof(Source);
       std::memcpy(few[0], from[0] + cells.begin, bytes);
       std::memcpy(few[1], second + cells.begin, bytes);
-      lift(few[0], few[1], made[0], made[1]);
+      lift(few[0], few[1], made[0], n);
       for (int part = 0; part < parts; ++part) std::copy_n(made[part], cells.size(), to + part * pitch + cells.begin);
     }
     if (!hn::AllTrue(d, fine)) Exceeds() = true;
   }
-
-  struct Terms {
-    V f, t;
-  };
-  // Terms beyond plain ones are not `fine`.
-  template <Kind kind>
-  static HWY_INLINE Terms Made(V parameter, const Source* from, const Source* tangents, MD& fine) {
-    const D d;
-    constexpr double limit = std::numeric_limits<float>::max();
-    const V nan = hn::Set(d, no_number);
-    const V x = LoadWide<T>(d, from);
-    V n_of_x = hn::Zero(d);
-    V f;
-    V c;
-    if constexpr (kind == Kind::products) {  // the bits of ProductPair: there is nothing to keep apart in this range
-      f = hn::Abs(x);
-      for (int i = static_cast<int>(hn::GetLane(parameter)); i > 1; --i) f = hn::Mul(f, hn::Abs(x));
-    } else {
-      Term<T, kind>(parameter, x, n_of_x, f, c);
-    }
-    const MD good = Within(x, 0, limit);
-    V t = hn::Zero(d);
-    MD good_t = good;
-    if constexpr (with_tangent) {
-      const V dx = LoadWide<T>(d, tangents);
-      if constexpr (kind == Kind::smooth)
-        t = hn::Mul(f, dx);
-      else
-        t = hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), hn::Mul(f, hn::Div(dx, x)));
-      good_t = hn::And(good, Within(dx, 0, limit));
-    }
-    if constexpr (kind == Kind::products) {
-      constexpr double high = with_tangent ? 0x1p800 : 0x1p1000;
-      fine = hn::And(fine, hn::Or(Within(f, 1 / high, high), hn::Not(good)));
-    } else if constexpr (has_exponent<kind>) {
-      if constexpr (kind != Kind::smooth) n_of_x = hn::IfThenZeroElse(hn::Eq(f, hn::Zero(d)), n_of_x);
-      const MD moderate = hn::Le(hn::Abs(n_of_x), hn::Set(d, streamed_exponent));
-      fine = hn::And(fine, hn::Or(moderate, hn::Not(good)));
-      const V scale = math::PowerOfTwo(d, n_of_x);
-      f = hn::Mul(f, scale);
-      t = hn::Mul(t, scale);
-    }
-    return {hn::IfThenElse(good, f, nan), hn::IfThenElse(good_t, t, nan)};
-  }
 };
-// f64 has sums of more than one part.
-template <class T, bool tangent>
+// f64 has terms of two parts, which cost more to compute than to put in place.
+template <class T, bool pairs, bool tangent>
   requires(!std::is_same_v<T, double>)
-struct RowTerms<PowerSumState<T, false, tangent>> {
-  using type = TermState<T, tangent>;
+struct RowTerms<PowerSumState<T, pairs, tangent>> {
+  using type = TermState<T, pairs, tangent>;
 };
 
 // The sum of a whole window, padding included (S1).
@@ -449,6 +426,7 @@ struct Finish<PowerSumState<T, pairs, tangent>> {
     switch (KindOf(row.plan->formula)) {
       case Kind::smooth: CountExtras(row, numbers); return RowAs<Kind::smooth>(row, states, out, numbers);
       case Kind::products:
+      case Kind::small_powers:
       case Kind::powers: return RowAs<Kind::powers>(row, states, out, numbers);
       case Kind::magnitudes: return RowAs<Kind::magnitudes>(row, states, out, numbers);
       case Kind::squares: return RowAs<Kind::squares>(row, states, out, numbers);
@@ -518,11 +496,10 @@ struct Finish<PowerSumState<T, pairs, tangent>> {
   }
 };
 
-template <class T, bool tangent>
-struct Finish<TermState<T, tangent>> : Finish<PowerSumState<T, false, tangent>> {};
+template <class T, bool pairs, bool tangent>
+struct Finish<TermState<T, pairs, tangent>> : Finish<PowerSumState<T, pairs, tangent>> {};
 
-// Runs a task on plain terms and, if they do not serve it, again on pairs; where rows stream, the caller has to begin
-// again without.
+// Runs a task on plain terms and, if they do not serve it, again on pairs.
 template <class Plain, class Pairs>
 struct PlainOrPairs {
   static Index Tasks(const plan::Plan& plan) { return Plain::Tasks(plan); }
@@ -533,7 +510,7 @@ struct PlainOrPairs {
       if (!Exceeds()) return;
       plan.wide->store(true, std::memory_order_relaxed);  // other tasks will be like this one: they need not try
     }
-    if (!plan.streams) Pairs::Run(plan, task);
+    Pairs::Run(plan, task);
   }
 };
 

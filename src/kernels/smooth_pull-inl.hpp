@@ -272,6 +272,7 @@ class PowerSumPull {
     switch (KindOf(plan_.formula)) {
       case Kind::smooth: return ShareAs<Kind::smooth>(sums, columns, lanes, to);
       case Kind::products:
+      case Kind::small_powers:
       case Kind::powers: return ShareAs<Kind::powers>(sums, columns, lanes, to);
       case Kind::magnitudes: return ShareAs<Kind::magnitudes>(sums, columns, lanes, to);
       case Kind::squares: return ShareAs<Kind::squares>(sums, columns, lanes, to);
@@ -317,19 +318,18 @@ class PowerSumPull {
         const MD nothing = hn::Eq(sum.f, zero);  // no tap, or only zeros (S5, L3)
         h = hn::IfThenZeroElse(nothing, h);
         double* out = to + column * A::parts * lanes + l;
+        const MD odd = hn::Or(hn::Not(good), hn::IsNaN(sum.f));
+        h = hn::IfThenElse(odd, hn::Set(d, no_number), h);
         if constexpr (pairs) {
-          const MD odd = hn::Or(hn::Not(good), hn::IsNaN(sum.f));
-          h = hn::IfThenElse(odd, hn::Set(d, no_number), h);
           m = hn::IfThenElse(nothing, hn::Set(d, zero_exponent), m);
           hn::StoreU(hn::IfThenZeroElse(odd, m), d, out);
-        } else {
-          fine = hn::And(fine, good);
+        } else if constexpr (S::precise) {
+          fine = hn::And(fine, good);  // pairs carry more
         }
         hn::StoreU(h, d, out + A::at_f * lanes);
       }
     }
-    if constexpr (!pairs)
-      if (!hn::AllTrue(d, fine)) Exceeds() = true;
+    if (!hn::AllTrue(d, fine)) Exceeds() = true;
   }
 
   // gx = term * what arrived, row by row.

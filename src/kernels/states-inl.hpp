@@ -181,15 +181,17 @@ struct TangentState : SelectionState<T, largest> {
   static HWY_INLINE void Shift(V (&)[2], Index) {}
 };
 
-// What cells are in memory: what a state reads, or what rows of it are made from first.
+// What cells are in memory, and how many arrays of them: what a state reads, or what rows of it are made from first.
 template <class S>
 struct SourceOf {
   using type = typename S::Raw;
+  static constexpr int count = S::inputs;
 };
 template <class S>
   requires requires { typename S::Source; }
 struct SourceOf<S> {
   using type = typename S::Source;
+  static constexpr int count = S::sources;
 };
 
 // A piece is the first of a window, or is merged with those before it.

@@ -90,6 +90,7 @@ class Stream {
 
   using Table = RowTable<Raw, S::repeats>;
   static constexpr bool lifts = !std::is_same_v<Source, Raw>;
+  static constexpr int sources = SourceOf<S>::count;
   static constexpr bool squares = S::common && !lifts;
   static constexpr bool spreads = S::common && !S::repeats && !lifts;
   // Rows that are copied between margins together: stores must settle before loads.
@@ -165,7 +166,7 @@ class Stream {
   [[nodiscard]] Index outputs(std::size_t a) const { return block_.end[a] - block_.begin[a]; }
 
   void Enter(const Lanes& lanes) {
-    for (int i = 0; i < S::inputs; ++i)
+    for (int i = 0; i < sources; ++i)
       in_[i] = static_cast<const Source*>(plan_.inputs[static_cast<std::size_t>(i)].data) +
                lanes.First(plan_.lanes, plan_.inputs[static_cast<std::size_t>(i)]);
     for (int i = 0; i < 2; ++i) {
@@ -181,10 +182,10 @@ class Stream {
 
   // Where a slice begins in each input.
   struct Place {
-    Index offset[S::inputs] = {};
+    Index offset[sources] = {};
     [[nodiscard]] Place Along(const plan::Plan& plan, std::size_t a, Index position) const {
       Place place = *this;
-      for (int i = 0; i < S::inputs; ++i)
+      for (int i = 0; i < sources; ++i)
         place.offset[i] += position * plan.inputs[static_cast<std::size_t>(i)].pooled[a];
       return place;
     }
@@ -265,8 +266,8 @@ class Stream {
     if constexpr (!lifts) {
       if (!plan_.rows) return LaneRow(place, to);
     }
-    const Source* rows[S::inputs];
-    for (int i = 0; i < S::inputs; ++i) rows[i] = in_[i] + place.offset[i];
+    const Source* rows[sources];
+    for (int i = 0; i < sources; ++i) rows[i] = in_[i] + place.offset[i];
     if constexpr (spreads) {
       if (Spreads()) {
         Copied(row, rows, rows);
@@ -294,15 +295,15 @@ class Stream {
   }
 
   // Copies of rows between margins, or rows of terms; some more are made on the way.
-  void Copied(Index row, const Source* const (&rows)[S::inputs], const Raw* (&copies)[S::inputs]) {
+  void Copied(Index row, const Source* const (&rows)[sources], const Raw* (&copies)[S::inputs]) {
     Raw* base = scratch_.At(margins_) + WithTable([](const auto& table) { return table.MarginBefore(); });
     if (row < 0 || row < margins_begin_ || row >= margins_end_) {
       margins_begin_ = HWY_MAX(row, Index{0});
       const Index limit = row < 0 ? 1 : block_.limit[last_ - 1];
       margins_end_ = HWY_MIN(limit, margins_begin_ + batch_);
       for (Index r = margins_begin_; r < margins_end_; ++r) {
-        const Source* from[S::inputs];
-        for (int i = 0; i < S::inputs; ++i)
+        const Source* from[sources];
+        for (int i = 0; i < sources; ++i)
           from[i] = rows[i] + (row < 0 ? 0 : (r - row) * plan_.inputs[static_cast<std::size_t>(i)].pooled[last_ - 1]);
         Raw* const to = base + (r - margins_begin_) * S::inputs * margin_pitch_;
         if constexpr (lifts) {
@@ -338,6 +339,8 @@ class Stream {
         continue;
       }
       Collect(0, o, {}, pieces);
+      if constexpr (lifts)
+        if (S::Failed()) return;
       Rows(1, pieces, outer.Along(plan_, 0, o));
     }
   }
@@ -675,7 +678,7 @@ class Stream {
   Finish<S> finish_{};
   bool squares_ = false;  // both last axes go together
   bool round_[3] = {};    // results and winners that are no neighbours along the row take a way round
-  const Source* in_[S::inputs] = {};
+  const Source* in_[sources] = {};
   Source* out_[2] = {};
   std::uint8_t* winners_ = nullptr;
 };

@@ -269,7 +269,6 @@ struct Request {
   Index vector = 16;      // bytes of a vector
   bool lifts = false;     // values are transformed before they are reduced
   bool early = true;      // and stored in between
-  bool in_rows = false;   // if need be row by row, where rows stream
   bool common = false;    // kernels have loops of their own for the most usual windows
   bool overlaps = false;  // taps may be merged twice
   bool runs = false;      // sums have a way of their own for large windows
@@ -580,7 +579,7 @@ class Builder {
                             plan_.inputs[0].access == Access::cells &&
                             (plan_.inputs[1].data == nullptr || plan_.inputs[1].pooled[at(plan_.rank - 1)] == 1);
     const bool lifts = request_.lifts && request_.early;
-    bool direct = !plan_.some_empty && (!lifts || request_.in_rows);
+    bool direct = !plan_.some_empty && (!lifts || request_.common);
     for (int a = 0; a < plan_.rank; ++a) {
       const PooledAxis& axis = plan_.axes[at(a)];
       direct = direct && axis.block == 0 && (a == plan_.rank - 1 || axis.extent <= max_extent);

@@ -36,8 +36,6 @@ class DoubtfulRun : public Run {
     (*this)(kernel);
   }
   [[nodiscard]] bool doubtful() const { return odd_; }
-  // Rows could not stream, because of terms that are beyond plain doubles: nothing that was computed counts.
-  [[nodiscard]] bool failed() { return plan().streams && wide_; }
   // Evaluates the results left to the definition by one(window, offset).
   template <class T, class F>
   void ask(const Geometry& g, const View<const T>& x, const Dims& marks, const View<T>& out, F&& one) const {
@@ -84,12 +82,6 @@ bool adds_squares(const Op& op, const Geometry& g) {
     return false;
 }
 
-// Calls attempt(whether rows may be lifted as they stream), and again without if that says no.
-template <class F>
-bool in_rows_or_not(bool in_rows, F&& attempt) {
-  return (in_rows && attempt(true)) || attempt(false);
-}
-
 // y = f(x).
 template <class T, class Op>
 bool power_sum(const Op& op, const Geometry& g, const View<const T>& x, const View<T>& y, const Execution& exec) {
@@ -100,21 +92,17 @@ bool power_sum(const Op& op, const Geometry& g, const View<const T>& x, const Vi
     if (volume(g.window_box()) == 1) return plan::forward<T>(Max{}, g, x, &y, nullptr, exec);
   const bool squares = adds_squares<T>(op, g);
   const Kernel& kernel = squares ? table.square_sum : table.power_sum;
-  return in_rows_or_not(kernel.common && !squares, [&](bool in_rows) {
-    DoubtfulRun run(g, exec, sizeof(T), table.vector);
-    run.request().lifts = true;
-    run.request().early = !squares;
-    run.request().in_rows = in_rows;
-    run.request().common = kernel.common;
-    run.request().state = squares ? 8 : 16;
-    run.request().inputs[0] = array_of(x, x.strides(), false);
-    run.request().outputs[0] = array_of(y, spec::detail::output_strides(g, y.strides()), true);
-    run.build();
-    run.carry_out(op, kernel);
-    if (run.failed()) return false;
-    ask_for_values<T>(run, op, g, x, y);
-    return true;
-  });
+  DoubtfulRun run(g, exec, sizeof(T), table.vector);
+  run.request().lifts = true;
+  run.request().early = !squares;
+  run.request().common = kernel.common;
+  run.request().state = squares ? 8 : 16;
+  run.request().inputs[0] = array_of(x, x.strides(), false);
+  run.request().outputs[0] = array_of(y, spec::detail::output_strides(g, y.strides()), true);
+  run.build();
+  run.carry_out(op, kernel);
+  ask_for_values<T>(run, op, g, x, y);
+  return true;
 }
 
 // y = f(x) if asked for, and dy = J(x) dx.
@@ -123,28 +111,23 @@ bool power_sum_jvp(const Op& op, const Geometry& g, const View<const T>& x, cons
                    const View<T>& dy, const Execution& exec) {
   const Kernels& table = kernels<T>();
   if (table.power_sum_tangent.run == nullptr || !serves<T>(op)) return false;
-  return in_rows_or_not(table.power_sum_tangent.common, [&](bool in_rows) {
-    DoubtfulRun run(g, exec, sizeof(T), table.vector);
-    run.request().lifts = true;
-    run.request().in_rows = in_rows;
-    run.request().common = table.power_sum_tangent.common;
-    run.request().state = 24;
-    run.request().inputs = {array_of(x, x.strides(), false), array_of(dx, dx.strides(), false)};
-    if (y != nullptr) run.request().outputs[0] = array_of(*y, spec::detail::output_strides(g, y->strides()), true);
-    run.request().outputs[1] = array_of(dy, spec::detail::output_strides(g, dy.strides()), true);
-    run.build();
-    run.carry_out(op, table.power_sum_tangent);
-    if (run.failed()) return false;
-    if (y != nullptr) ask_for_values<T>(run, op, g, x, *y);
-    run.ask<T>(g, x, dx.strides(), dy, [&](const Window<T>& window, Index o) {
-      Wide<T> sum(Index{0});
-      op.weights(window, [&](const Tap<T>& tap, const auto& weight) {
-        sum = sum + weigh(weight, Wide<T>(dx.data()[tap.mark]));
-      });
-      dy.data()[o] = static_cast<T>(sum);
-    });
-    return true;
+  DoubtfulRun run(g, exec, sizeof(T), table.vector);
+  run.request().lifts = true;
+  run.request().common = table.power_sum_tangent.common;
+  run.request().state = 24;
+  run.request().inputs = {array_of(x, x.strides(), false), array_of(dx, dx.strides(), false)};
+  if (y != nullptr) run.request().outputs[0] = array_of(*y, spec::detail::output_strides(g, y->strides()), true);
+  run.request().outputs[1] = array_of(dy, spec::detail::output_strides(g, dy.strides()), true);
+  run.build();
+  run.carry_out(op, table.power_sum_tangent);
+  if (y != nullptr) ask_for_values<T>(run, op, g, x, *y);
+  run.ask<T>(g, x, dx.strides(), dy, [&](const Window<T>& window, Index o) {
+    Wide<T> sum(Index{0});
+    op.weights(window,
+               [&](const Tap<T>& tap, const auto& weight) { sum = sum + weigh(weight, Wide<T>(dx.data()[tap.mark])); });
+    dy.data()[o] = static_cast<T>(sum);
   });
+  return true;
 }
 
 // The cells of one lane whose gradients are NaN, from all windows that hold one of them, in the definition's order.

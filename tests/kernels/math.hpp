@@ -30,6 +30,7 @@ enum class Op {
   finish,
   finish_precise,
   pow,
+  small_pow,
   product,
   pow_precise,
   finish_lp,
