@@ -486,20 +486,6 @@ HWY_INLINE void PowPair(D d, V p, V magnitude, V& n, V& f) {
   n = hn::IfThenElse(zero, hn::Set(d, zero_exponent), whole);
 }
 
-// The same for small p, without a division.
-//
-// Valid Lane Types: float64
-//        Max Error: p * (|log2 |x|| + 1) * 2^-52 + 1.2e-10 relative
-//      Valid Range: |x| = 0 or in [2^-1022, 2^1023], p in [0, 16]
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void SmallPowPair(D d, V p, V magnitude, V& n, V& f) {
-  const auto zero = hn::Eq(magnitude, hn::Zero(d));
-  const V exponent = hn::Mul(p, math::Log2(d, hn::Zero(d), magnitude));
-  const V whole = hn::Round(exponent);
-  f = hn::IfThenZeroElse(zero, math::Exp2(d, hn::Sub(exponent, whole)));
-  n = hn::IfThenElse(zero, hn::Set(d, zero_exponent), whole);
-}
-
 // The same for p = 3, 4 .. 16, by multiplication.
 //
 // Valid Lane Types: float64

@@ -25,18 +25,19 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
 
-enum class Kind : std::uint8_t { smooth, powers, small_powers, products, magnitudes, squares };  // Lp: by p
+enum class Kind : std::uint8_t { smooth, powers, products, magnitudes, squares };  // Lp: any p, 3 .. 16, 1, 2
 
 inline Kind KindOf(const plan::Formula& formula) {
   if (formula.p == 0) return Kind::smooth;
   if (formula.p == 1) return Kind::magnitudes;
   return formula.p == 2 ? Kind::squares : Kind::powers;
 }
-// How terms are made: small powers of cells that were f32 or shorter are products or need less of a logarithm.
+// How terms are made: small powers of cells that were f32 or shorter are products.
 inline Kind TermKindOf(const plan::Formula& formula) {
   const Kind kind = KindOf(formula);
-  if (kind != Kind::powers || formula.p > 16) return kind;
-  return formula.p == std::floor(formula.p) ? Kind::products : Kind::small_powers;
+  return kind == Kind::powers && formula.p >= 3 && formula.p <= 16 && formula.p == std::floor(formula.p)
+             ? Kind::products
+             : kind;
 }
 
 // Plain terms lie within 2^-400 .. 2^400: no product of a term, a gradient and a sum leaves the range of f64.
@@ -75,9 +76,6 @@ HWY_INLINE void Term(VD parameter, VD x, VD& n, VD& f, VD& c) {
       PowPairPrecise(d, parameter, hn::Abs(x), n, f, c);
     else
       PowPair(d, parameter, hn::Abs(x), n, f);
-  } else if constexpr (kind == Kind::small_powers) {
-    static_assert(!precise);
-    SmallPowPair(d, parameter, hn::Abs(x), n, f);
   } else if constexpr (kind == Kind::products) {
     static_assert(!precise);
     ProductPair(d, static_cast<int>(hn::GetLane(parameter)), hn::Abs(x), n, f);
@@ -105,16 +103,11 @@ HWY_INLINE MD Within(VD x, double low, double high) {
   return hn::And(fits, hn::Or(hn::Ge(magnitude, hn::Set(d, low)), hn::Eq(magnitude, hn::Zero(d))));
 }
 
-// Makes the terms of a vector of cells, and their products with tangents: [exponent n] term f [tail c, for f64]
-// [product t]. Cells that are no numbers, or beyond what terms can say, get NaN.
-template <class T, Kind kind, bool pairs, bool tangent>
+// Makes the terms of a vector of cells, in the parts of the state S. Cells that are no numbers, or beyond what terms
+// can say, get NaN.
+template <class S, Kind kind>
 class TermMaker {
  public:
-  static constexpr bool precise = std::is_same_v<T, double>;
-  static constexpr int at_f = pairs ? 1 : 0, at_c = at_f + 1;
-  static constexpr int parts = 1 + (pairs ? 1 : 0) + (precise ? 1 : 0) + (tangent ? 1 : 0);
-  static constexpr int at_t = parts - 1;
-
   // Plain terms lie within 2^-most .. 2^most.
   TermMaker(const plan::Formula& formula, double most)
       : parameter_(kind == Kind::smooth ? formula.beta : formula.p), most_(most), high_(std::exp2(most)) {
@@ -125,7 +118,7 @@ class TermMaker {
   }
 
   // Terms that need pairs are not `fine`.
-  HWY_INLINE void operator()(VD x, VD dx, VD (&s)[parts], MD& fine) const {
+  HWY_INLINE void operator()(VD x, VD dx, VD (&s)[S::parts], MD& fine) const {
     const DD d;
     const VD zero = hn::Zero(d);
     const VD nan = hn::Set(d, no_number);
@@ -138,7 +131,7 @@ class TermMaker {
       f = hn::Abs(x);
       for (int i = static_cast<int>(parameter_); i > 1; --i) f = hn::Mul(f, hn::Abs(x));
     } else {
-      Term<T, kind>(parameter, x, n, f, c);
+      Term<typename S::Scalar, kind>(parameter, x, n, f, c);
     }
     VD t = zero;
     MD good_t = good;
@@ -163,12 +156,13 @@ class TermMaker {
       // Pairs of f64 carry tangents that plain terms do not.
       fine = hn::And(fine, precise ? hn::And(plain, good_t) : hn::Or(plain, hn::Not(good)));
     }
-    s[at_f] = hn::IfThenElse(good, f, nan);
-    if constexpr (precise) s[at_c] = c;
-    if constexpr (tangent) s[at_t] = hn::IfThenElse(good_t, t, nan);
+    s[S::at_f] = hn::IfThenElse(good, f, nan);
+    if constexpr (precise) s[S::at_c] = c;
+    if constexpr (tangent) s[S::at_t] = hn::IfThenElse(good_t, t, nan);
   }
 
  private:
+  static constexpr bool precise = S::precise, pairs = S::pairs, tangent = S::tangent;
   static constexpr bool quotients = precise && tangent && kind != Kind::smooth;
   static constexpr bool multiplies = kind == Kind::products && !pairs;
   static constexpr double d_low = !precise || (pairs && kind == Kind::smooth) ? 0 : plain_low;
@@ -183,9 +177,6 @@ HWY_INLINE void WithTermKind(const plan::Formula& formula, F&& use) {
     case Kind::smooth: return use.template operator()<Kind::smooth>();
     case Kind::products:
       if constexpr (!std::is_same_v<T, double>) return use.template operator()<Kind::products>();
-      [[fallthrough]];
-    case Kind::small_powers:
-      if constexpr (!std::is_same_v<T, double>) return use.template operator()<Kind::small_powers>();
       [[fallthrough]];
     case Kind::powers: return use.template operator()<Kind::powers>();
     case Kind::magnitudes: return use.template operator()<Kind::magnitudes>();
@@ -262,7 +253,7 @@ struct PowerSumState {
   static HWY_NOINLINE void LiftAs(const plan::Formula& formula, const Raw* HWY_RESTRICT from, Lane* HWY_RESTRICT to,
                                   Index cells, Index width) {
     const D d;
-    const TermMaker<T, kind, pairs, tangent> make(formula, plain_exponent);
+    const TermMaker<PowerSumState, kind> make(formula, plain_exponent);
     MD fine = hn::Eq(hn::Zero(d), hn::Zero(d));
     for (Index cell = 0; cell < cells; ++cell) {
       for (Index l = 0; l < width; l += vector_lanes<double>) {
@@ -315,7 +306,7 @@ struct TermState : PowerSumState<T, pairs, tangent> {
   static HWY_NOINLINE void LiftRowAs(const plan::Formula& formula, const Source* const (&from)[sources],
                                      plan::Span cells, double* HWY_RESTRICT to, Index pitch) {
     const DD d;
-    const TermMaker<T, kind, pairs, tangent> make(formula, streamed_exponent);
+    const TermMaker<Base, kind> make(formula, streamed_exponent);
     MD fine = hn::Eq(hn::Zero(d), hn::Zero(d));
     const auto lift = [&](const Source* x, const Source* dx, double* terms, Index apart) HWY_ATTR {
       V made[parts];
@@ -426,7 +417,6 @@ struct Finish<PowerSumState<T, pairs, tangent>> {
     switch (KindOf(row.plan->formula)) {
       case Kind::smooth: CountExtras(row, numbers); return RowAs<Kind::smooth>(row, states, out, numbers);
       case Kind::products:
-      case Kind::small_powers:
       case Kind::powers: return RowAs<Kind::powers>(row, states, out, numbers);
       case Kind::magnitudes: return RowAs<Kind::magnitudes>(row, states, out, numbers);
       case Kind::squares: return RowAs<Kind::squares>(row, states, out, numbers);

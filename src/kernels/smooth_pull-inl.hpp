@@ -272,7 +272,6 @@ class PowerSumPull {
     switch (KindOf(plan_.formula)) {
       case Kind::smooth: return ShareAs<Kind::smooth>(sums, columns, lanes, to);
       case Kind::products:
-      case Kind::small_powers:
       case Kind::powers: return ShareAs<Kind::powers>(sums, columns, lanes, to);
       case Kind::magnitudes: return ShareAs<Kind::magnitudes>(sums, columns, lanes, to);
       case Kind::squares: return ShareAs<Kind::squares>(sums, columns, lanes, to);

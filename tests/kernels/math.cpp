@@ -63,7 +63,6 @@ void Apply(D d, test::Op op, const test::Columns& columns) {
       case Op::finish: a = FinishSmoothMax(d, in(0), in(1), parameter); break;
       case Op::finish_precise: a = FinishSmoothMaxPrecise(d, in(0), in(1), in(2), parameter); break;
       case Op::pow: PowPair(d, parameter, in(0), a, b); break;
-      case Op::small_pow: SmallPowPair(d, parameter, in(0), a, b); break;
       case Op::product: {
         const bool fits = columns.parameter >= 3 && columns.parameter <= 16;
         ProductPair(d, fits ? static_cast<int>(columns.parameter) : 3, in(0), a, b);

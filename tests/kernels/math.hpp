@@ -30,7 +30,6 @@ enum class Op {
   finish,
   finish_precise,
   pow,
-  small_pow,
   product,
   pow_precise,
   finish_lp,

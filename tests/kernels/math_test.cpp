@@ -229,27 +229,6 @@ TEST(MathPow, Pairs) {
   });
 }
 
-TEST(MathPow, SmallPairs) {
-  on_every_target([] {
-    Random random;
-    Worst worst("SmallPowPair: error - p (|log2 x| + 1) 2^-52");
-    for (const double p : {1.0, 1.001, 1.5, 2.5, 7.25, 15.9, 16.0}) {
-      Column x = random.column(600, [&] { return std::abs(as_float(random.spread(-149, 127))); });
-      for (int i = 0; i < 400; ++i) x.push_back(as_float(1 + random.spread(-24, -1)));
-      x = padded(x);
-      const Result power = apply(Op::small_pow, p, {x});
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        ASSERT_TRUE(power.b[i] >= 0.7 && power.b[i] <= 1.42);
-        const auto error = static_cast<double>(abs(log_of(power.a[i], power.b[i]) - Precise(p) * log(Precise(x[i]))));
-        ASSERT_LE(worst(error - p * (std::abs(std::log2(x[i])) + 1) * 0x1p-52), 1.2e-10) << p << " " << x[i];
-      }
-      const Result zero = apply(Op::small_pow, p, {Column(widest, 0.0)});
-      EXPECT_EQ(zero.a[0], zero_exponent);
-      EXPECT_EQ(zero.b[0], 0);
-    }
-  });
-}
-
 TEST(MathPow, Products) {
   on_every_target([] {
     Random random;
