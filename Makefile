@@ -7,7 +7,8 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: run test setup setup-run setup-bench setup-fuzz build python python-stub test-gcc test-clang test-python wheel \
-        sanitize asan tsan format check-format tidy docs mutation fuzz bench bench-graphs bench-python golden cost clean help
+        sanitize asan tsan format check-format tidy docs mutation fuzz bench bench-files bench-graphs bench-python golden \
+        cost clean help
 
 run: setup-run  ## build the release preset and take the tour: a photograph pooled in three ways, laws, speed
 	cmake --preset release
@@ -122,6 +123,11 @@ bench-graphs: setup-bench build/bench-venv/installed  ## whole programs against 
 	cmake --preset release -DCENOTE_BENCH_ONEDNN=$(CURDIR)/build/bench-venv
 	cmake --build --preset release --target bench_graph
 	build/bench-venv/bin/python bench/graphs.py
+
+bench-files: setup-bench build/bench-venv/installed  ## what pooling costs beside the codecs of pictures, and a large array beside cp
+	cmake --preset release
+	cmake --build --preset release --target cenote_cli
+	build/bench-venv/bin/python bench/files.py
 
 bench-python: setup-bench build/bench-venv/installed  ## what a call from Python costs, a training step's memory, and the layers of networks beside PyTorch and jax
 	cmake --preset release

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "plan/execute.hpp"
+#include "plan/tables.hpp"
 #include "targets/interleave.hpp"
 
 namespace cenote::plan {
