@@ -2,8 +2,8 @@
 """What pooling costs beside the files it reads and writes. `make bench-files` runs it.
 
 Two tables. How much of the time that one thread spends on a picture is pooling and not a codec's, for every operator, and
-what the command takes from beginning to end beside a run that pools nothing (windows of one cell, the same number of
-results). Then a large array of f32 beside `cp`, taking turns, with the command's peak memory.
+what the command takes from beginning to end beside the slower of two runs that pool nothing: one that reads the picture,
+one that writes the result again. Then a large array of f32 beside `cp`, taking turns, with the command's peak memory.
 """
 
 import argparse
@@ -33,9 +33,10 @@ print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN).
 
 
 def pool(command, *words):
-    """Runs `cenote pool` and returns what it says, and how long it took."""
+    """Runs `cenote pool` with these words, of which strings are split, and returns what it says and how long it took."""
+    split = [part for word in words for part in (word.split() if isinstance(word, str) else [word])]
     begin = time.perf_counter()
-    done = subprocess.run([command, "pool", *" ".join(map(str, words)).split()], check=True, capture_output=True, text=True)
+    done = subprocess.run([command, "pool", *split], check=True, capture_output=True, text=True)
     return done.stderr, time.perf_counter() - begin
 
 
