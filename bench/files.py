@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What pooling costs beside the files it reads and writes. `make bench-files` runs it.
 
-Two tables. How much of the time that one thread spends on a picture is pooling and not a codec's, for every operator, and
+How much of the time that one thread spends on a picture is pooling and not a codec's, for every operator, and
 what the command takes from beginning to end beside the slower of two runs that pool nothing: one that reads the picture,
 one that writes the result again. Then a large array of f32 beside `cp`, taking turns, with the command's peak memory.
 """
 
 import argparse
+import itertools
 import pathlib
 import re
 import statistics
@@ -61,22 +62,20 @@ def photograph(command, folder, height, width):
 def pictures(command, folder, rounds):
     print("| picture | operator | windows | pooling's share, one thread | elapsed beside no pooling, two threads |")
     print("|---|---|---|---|---|")
-    for kind in ("png", "tif"):
+    for kind, operator, windows in itertools.product(("png", "tif"), OPERATORS, WINDOWS):
         picture, result = folder / f"photograph.{kind}", folder / f"result.{kind}"
-        for operator in OPERATORS:
-            for windows in WINDOWS:
-                shares, elapsed, copying = [], [], []
-                for _ in range(rounds):
-                    said, _ = pool(command, operator, picture, "-o", result, windows, "-t 1 -v")
-                    passes = [float(s) for s in PASSES.search(said).groups()]
-                    shares.append(passes[1] / sum(passes))
-                    elapsed.append(pool(command, operator, picture, "-o", result, windows, "-t 2")[1])
-                    # The same pixels written again, by windows that hold one cell.
-                    again = folder / f"again.{kind}"
-                    reading = pool(command, "max", picture, "-o", folder / "skipped.npy", "-k 1 -s 2 -t 2")[1]
-                    copying.append(max(reading, pool(command, "max", result, "-o", again, "-k 1 -t 2")[1]))
-                ratio = min(elapsed) / min(copying)
-                print(f"| {kind} | {operator} | {windows} | {statistics.median(shares):.1%} | {ratio:.2f} |", flush=True)
+        shares, elapsed, copying = [], [], []
+        for _ in range(rounds):
+            said, _ = pool(command, operator, picture, "-o", result, windows, "-t 1 -v")
+            passes = [float(s) for s in PASSES.search(said).groups()]
+            shares.append(passes[1] / sum(passes))
+            elapsed.append(pool(command, operator, picture, "-o", result, windows, "-t 2")[1])
+            # Windows of one cell pool nothing: the picture is read, and the result is written again.
+            reading = pool(command, "max", picture, "-o", folder / "skipped.npy", "-k 1 -s 2 -t 2")[1]
+            writing = pool(command, "max", result, "-o", folder / f"again.{kind}", "-k 1 -t 2")[1]
+            copying.append(max(reading, writing))
+        ratio = min(elapsed) / min(copying)
+        print(f"| {kind} | {operator} | {windows} | {statistics.median(shares):.1%} | {ratio:.2f} |", flush=True)
 
 
 def array(command, folder, gigabytes, rounds):
