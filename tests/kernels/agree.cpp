@@ -20,7 +20,7 @@ std::string name_of(Type type) {
 std::string name_of(Values values) {
   static constexpr const char* names[] = {"spread", "positive",   "ties",    "zeros",   "one_nan",
                                           "nans",   "infinities", "lowest",  "highest", "subnormal",
-                                          "huge",   "rising",     "falling", "mixed"};
+                                          "huge",   "rising",     "falling", "bytes",   "mixed"};
   static_assert(std::size(names) == values_count);
   return names[static_cast<std::size_t>(values)];
 }

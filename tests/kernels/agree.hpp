@@ -42,6 +42,7 @@ enum class Values : std::uint8_t {
   huge,    // near the ends of the range
   rising,  // every element larger than the one before
   falling,
+  bytes,  // whole numbers of 8 bits, and few others
   mixed,  // all of the above
 };
 inline constexpr int values_count = static_cast<int>(Values::mixed) + 1;

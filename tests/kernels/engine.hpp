@@ -84,6 +84,7 @@ T sample(Values values, Random& random, Index i) {
                             static_cast<std::uint64_t>(small));
       case Values::rising: return T(static_cast<double>(i) - 20);
       case Values::falling: return T(20 - static_cast<double>(i));
+      case Values::bytes: return (r & 0xff0) == 0 ? number : T(static_cast<double>(r >> 16 & 255));
       default: return number;
     }
   }

@@ -2,6 +2,8 @@
 // both sides of every threshold are compared with the definition wherever it lies.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "cenote/run.hpp"
 #include "kernels/agree.hpp"
 
@@ -23,6 +25,17 @@ struct Sweep {
     const std::string problem = disagreement(c);
     EXPECT_TRUE(problem.empty()) << problem;
   }
+};
+
+// Chooses among so many by no pattern that a loop might share, so that all operators meet all types, layouts and
+// values.
+class Choice {
+ public:
+  explicit Choice(std::uint64_t seed) : random_(seed) {}
+  std::uint64_t operator()(std::uint64_t of) { return random_() % of; }
+
+ private:
+  std::mt19937_64 random_;
 };
 
 std::vector<Index> strides(Index k) {
@@ -181,11 +194,12 @@ TEST(Thresholds, GlobalWindowsOfEveryShape) {
         for (const Operator& op : std::vector<Operator>{Average{}, Sum{}, Max{}, Min{}}) {
           ++seed;
           if (testing::Test::HasFailure() || !is_due()) continue;
+          Choice any(seed);
           const Resolved g = try_resolve({planes, rows, columns}, Global{.axes = {1, 2}});
-          Case c{.type = seed % 7 == 0 ? Type::f64 : Type::f32, .op = op, .geometry = g.geometry, .seed = seed};
-          c.x = static_cast<Values>(seed % static_cast<std::uint64_t>(values_count));
-          c.x_layout = layouts[seed % 4];
-          c.placement = seed % 3 == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
+          Case c{.type = any(7) == 0 ? Type::f64 : Type::f32, .op = op, .geometry = g.geometry, .seed = seed};
+          c.x = static_cast<Values>(any(values_count));
+          c.x_layout = layouts[any(4)];
+          c.placement = any(3) == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
           c.verbs = forward_verb | winners_verb;
           c.threads = {1};
           c.strided_threads = {1, 2};
@@ -245,8 +259,9 @@ TEST(Thresholds, RootsOfSquares) {
         if (testing::Test::HasFailure() || !is_due()) continue;
         const Sliding window{.kernel = {k, k}, .stride = s, .padding = low, .axes = {1, 2}};
         Case c{.type = Type::f32, .op = Lp{2}, .geometry = try_resolve({3, 9, w}, window).geometry, .seed = seed};
-        c.x = static_cast<Values>(seed % static_cast<std::uint64_t>(values_count));
-        c.x_layout = c.y_layout = seed % 2 == 0 ? Layout{.order = {1, 2, 0}} : Layout{.gap = 2};
+        Choice any(seed);
+        c.x = static_cast<Values>(any(values_count));
+        c.x_layout = c.y_layout = any(2) == 0 ? Layout{.order = {1, 2, 0}} : Layout{.gap = 2};
         c.verbs = forward_verb | forward_and_jvp_verb;
         c.threads = {1};
         c.strided_threads = {1, 2};
@@ -267,15 +282,16 @@ TEST(Thresholds, RowsOfTerms) {
         for (const Operator& op : operators) {
           ++seed;
           if (testing::Test::HasFailure() || !is_due()) continue;
+          Choice any(seed);
           const Sliding window{.kernel = {k, k}, .stride = s, .padding = low, .axes = {1, 2}};
-          const Resolved g = try_resolve({seed % 3 == 0 ? 17 : 2, seed % 5 == 0 ? 60 : 9, w}, window);
-          Case c{.type = std::array{Type::f32, Type::f32, Type::f16, Type::bf16}[seed % 4], .op = op};
+          const Resolved g = try_resolve({any(3) == 0 ? 17 : 2, any(5) == 0 ? 60 : 9, w}, window);
+          Case c{.type = std::array{Type::f32, Type::f32, Type::f16, Type::bf16}[any(4)], .op = op};
           c.geometry = g.geometry;
           c.seed = seed;
-          c.x = static_cast<Values>(seed % static_cast<std::uint64_t>(values_count));
-          c.x_layout = c.dx_layout = seed % 2 == 0 ? Layout{.order = {1, 2, 0}} : Layout{.gap = 2};
-          c.y_layout = c.dy_layout = seed % 7 == 0 ? Layout{.step = 2} : Layout{};
-          c.placement = seed % 3 == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
+          c.x = static_cast<Values>(any(values_count));
+          c.x_layout = c.dx_layout = any(2) == 0 ? Layout{.order = {1, 2, 0}} : Layout{.gap = 2};
+          c.y_layout = c.dy_layout = any(7) == 0 ? Layout{.step = 2} : Layout{};
+          c.placement = any(3) == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
           c.verbs = forward_verb | jvp_verb | forward_and_jvp_verb;
           c.threads = {1, 2};
           c.strided_threads = {1};
@@ -291,6 +307,21 @@ TEST(Thresholds, RowsOfTerms) {
       const std::string problem = is_due() ? disagreement(c) : std::string();
       EXPECT_TRUE(problem.empty()) << problem;
     }
+}
+
+// Terms of the cells of pictures are looked up, up to the first other number of a row; what lies beyond plain terms,
+// too.
+TEST(Thresholds, RowsOfBytes) {
+  Sweep sweep;
+  for (const Operator& op : std::vector<Operator>{SmoothMax{1}, SmoothMax{2}, SmoothMax{10}, SmoothMax{-3},
+                                                  SmoothMax{0.01, Padding::ignore}, Lp{2.5}, Lp{17}, Lp{300}, Lp{1.5}})
+    for (const Index k : {2, 3})
+      for (const Index w : {63, 64, 65, 130, 700})
+        for (const Values x : {Values::bytes, Values::rising, Values::zeros}) {
+          const Sliding window{.kernel = {k, k}, .stride = 2, .padding = k - 2};
+          ++sweep.seed;
+          sweep(try_resolve({3, 9, w}, window), Type::f32, op, forward_verb | forward_and_jvp_verb, x);
+        }
 }
 
 // Small squares: rows of every width, more of them than are copied at a time, and a few planes on top of each other.
