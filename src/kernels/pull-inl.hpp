@@ -1,6 +1,6 @@
 // The derivative of a selection from its winners. Pulling adds gradients in the row-major order of outputs, whatever
-// the algorithm: cells gather from the few windows that can have chosen them, in vectors of cells or of lanes; where
-// windows are large each output adds to the cell that it chose.
+// the algorithm: cells gather from the few windows that can have chosen them, in vectors of cells or of lanes or, in
+// small planes, by a pattern; where windows are large each output adds to the cell that it chose.
 #if defined(CENOTE_KERNELS_PULL_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_KERNELS_PULL_INL_HPP
 #undef CENOTE_KERNELS_PULL_INL_HPP
@@ -9,6 +9,7 @@
 #endif
 
 #include "kernels/gather-inl.hpp"
+#include "kernels/patterns-inl.hpp"
 #include "kernels/scatter-inl.hpp"
 #include "kernels/winners-inl.hpp"
 #include "plan/scratch.hpp"
@@ -16,12 +17,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
 
-// inputs[0] is the gradient of the outputs, outputs[0] that of the input. plan.rows: vectors of cells gather;
-// plan.few_windows: vectors of lanes do.
+// inputs[0] is the gradient of the outputs, outputs[0] that of the input. plan.pattern: vectors of cells of
+// small planes gather; plan.rows: vectors of cells of rows do; plan.few_windows: vectors of lanes do.
 template <class T>
 struct Pull {
-  static Index Tasks(const plan::Plan& plan) { return PullTask::Count(plan); }
+  static Index Tasks(const plan::Plan& plan) {
+    if constexpr (std::is_floating_point_v<T>)
+      if (plan.pattern != nullptr) return Patterned<T, true>::Tasks(plan);
+    return PullTask::Count(plan);
+  }
   static void Run(const plan::Plan& plan, Index number) {
+    if constexpr (std::is_floating_point_v<T>)
+      if (plan.pattern != nullptr) return Patterned<T, true>::Run(plan, number, [](const T* gy) { return gy; });
     const PullTask task(plan, number);
     if constexpr (std::is_floating_point_v<T>) {
       if (plan.rows) return RowGather<T>::Run(plan, task);

@@ -9,6 +9,7 @@
 #define CENOTE_KERNELS_REPEAT_INL_HPP
 #endif
 
+#include "kernels/patterns-inl.hpp"
 #include "kernels/rows-inl.hpp"
 #include "kernels/winners-inl.hpp"
 
@@ -18,9 +19,12 @@ namespace cenote::HWY_NAMESPACE {
 template <class T>
 class Repeat {
  public:
-  static Index Tasks(const plan::Plan& plan) { return PullTask::Count(plan); }
+  static Index Tasks(const plan::Plan& plan) {
+    return plan.pattern != nullptr ? Patterned<T, false>::Tasks(plan) : PullTask::Count(plan);
+  }
   static void Run(const plan::Plan& plan, Index number) {
     const Repeat repeat(plan);
+    if (plan.pattern != nullptr) return repeat.ByPattern(number);
     const PullTask task(plan, number);
     const auto inner = static_cast<std::size_t>(plan.lanes.rank - 1);
     EachRunOfLanes(plan, task.first, task.stop, [&](LanePlaces places, Index, Index count) {
@@ -69,6 +73,23 @@ class Repeat {
       const auto high = one(hn::UpperHalf(half, gradients));
       return hn::Add(hn::Combine(d, high, low), hn::Zero(d));
     }
+  }
+
+  // Small planes.
+  HWY_NOINLINE void ByPattern(Index task) const {
+    const D d;
+    const Index outputs = plan_.pattern->outputs;
+    plan::Scratch scratch;
+    const auto scaled = scratch.Ask<T>(outputs);
+    scratch.Take();
+    Patterned<T, false>::Run(plan_, task, [&](const T* gradients) HWY_ATTR {
+      T* const to = scratch.At(scaled);
+      for (Index i = 0; i < outputs; i += n) {  // the last vector may begin inside the one before
+        const Index at = HWY_MIN(i, outputs - n);
+        hn::StoreU(Scaled(hn::LoadU(d, gradients + at)), d, to + at);
+      }
+      return to;
+    });
   }
 
   // Calls use(cells) for every row of the plane of a lane.

@@ -9,6 +9,7 @@
 #include "cenote/run.hpp"
 #include "kernels/table.hpp"
 #include "plan/build.hpp"
+#include "plan/pattern.hpp"
 #include "plan/tiny.hpp"
 #include "threads/pool.hpp"
 
@@ -49,6 +50,10 @@ class Run {
   [[nodiscard]] const Execution& exec() const { return exec_; }
 
   void build() { Builder(request_, tables_, plan_).build(); }
+  void keep(PatternMaker::Found pattern) {
+    pattern_ = std::move(pattern);
+    plan_.pattern = pattern_.get();
+  }
 
   void operator()(const Kernel& kernel) { (*this)(kernel, plan_); }
   void operator()(const Kernel& kernel, const Plan& plan) {
@@ -65,6 +70,7 @@ class Run {
   Execution exec_;
   Request request_{};
   Tables tables_;
+  PatternMaker::Found pattern_;
   Plan plan_{};
 };
 
@@ -360,6 +366,17 @@ inline void cut_rows(Plan& plan, Index unit) {
   first.blocks = std::max(Index{1}, cenote::detail::ceil_div(first.out, first.outputs_per_block));
 }
 
+// Whether gradients of these planes go by a pattern, which is kept as long as they do. Tasks are groups of planes,
+// enough of them to be worth a task. `rival`: there is a kernel for long rows.
+inline bool go_by_pattern(Run& run, Index element, Index vector, bool winners, bool rival) {
+  Plan& plan = run.plan();
+  run.keep(PatternMaker::find(plan, vector / element, winners, rival));
+  if (plan.pattern == nullptr) return false;
+  const Index groups = plan.lanes.count / plan.pattern->lanes_of_group;
+  plan.together = std::clamp((Index{1} << 15) / plan.pattern->cells, Index{1}, cenote::detail::ceil_div(groups, 8));
+  return true;
+}
+
 // Along this axis no two windows share a cell.
 inline bool lie_apart(const Axis& axis) {
   if (axis.out <= 1 || !Builder::reduces(axis)) return true;
@@ -469,6 +486,11 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
   }
   run.build();
   run.plan().formula.scale = scale;
+  if (!weighted && lie_apart(g) && table.repeat.run != nullptr &&
+      go_by_pattern(run, sizeof(T), table.vector, false, true)) {
+    run(table.repeat);
+    return true;
+  }
   if (!weighted && repeats(run.plan(), table)) {
     merge_whole_axes(run.plan());
     cut_rows(run.plan(), 1);
@@ -496,7 +518,8 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
   return pull_sum<T>(op, g, gy, gx, exec, adds_nearby<T, Op>(g));
 }
 
-// Outputs of a row from which on gathering in vectors costs less than going to one cell per output.
+// Outputs of a row from which on gathering in vectors costs less than going to one cell per output, if they are no
+// whole vectors.
 inline constexpr Index least_gathering_row = 20;
 
 // gx = gradients added at the winners.
@@ -527,7 +550,12 @@ bool pull(const Geometry& g, const Winners& winners, const View<const T>& gy, co
   plan.rows = compares && !by_lanes && (plan.rank <= 2 || (windows == 1 && last.source.out >= 32)) &&
               taps <= (last.source.kernel <= 3 ? max_row_taps : 16) && last.source.kind == Axis::Kind::sliding &&
               last.source.stride <= 4 && plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)] == 1 &&
-              last.source.out >= least_gathering_row && gx.size() >= 1024;
+              (last.source.out >= least_gathering_row || last.source.out * Index{sizeof(T)} % table.vector == 0) &&
+              gx.size() >= 1024;
+  if (compares && go_by_pattern(run, sizeof(T), table.vector, true, plan.rows || by_lanes)) {
+    run(table.pull);
+    return true;
+  }
   // Vectors of cells begin at multiples of their stride. Outputs that scatter look again at those of the block before.
   Index unit = 1;
   if (plan.rows && plan.rank == 1) unit = 64 * last.source.stride;

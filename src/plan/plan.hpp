@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "cenote/ops.hpp"
@@ -116,6 +117,19 @@ struct Formula {
   bool zeros = false;  // padding taps count as zeros
 };
 
+// What the cells of a group of dense planes hear from: vector v of them adds terms ends[v-1] .. ends[v]-1. A term reads
+// a vector of outputs from a base on; each cell takes one of its lanes if the winner there has the cell's number.
+struct Pattern {
+  Index planes = 0, cells = 0, outputs = 0;  // of a group
+  Index lanes_of_group = 0;
+  Index vectors = 0;  // the last one may begin inside the one before
+  Index each = 0;     // terms of every vector, if they have as many
+  const std::int32_t* ends = nullptr;
+  const std::int32_t* bases = nullptr;
+  const std::uint8_t* lanes = nullptr;
+  const std::uint8_t* numbers = nullptr;
+};
+
 // A reduction of up to two inputs to up to two outputs over windows.
 struct Plan {
   int rank = 0;  // pooled axes
@@ -137,7 +151,8 @@ struct Plan {
   bool doubles = false;      // windows are made of runs that overlap
   bool runs = false;         // sums of windows are made of runs that do not
   bool planes = false;       // one window holds all of a plane, the cells of whose rows are neighbours
-  Index together = 1;        // lanes of a task of any of these
+  Index together = 1;        // lanes of a task of any of these, or groups of planes of a pattern
+  const Pattern* pattern = nullptr;
   Formula formula{};
   std::atomic<bool>* odd = nullptr;     // set by a kernel that met a result it is not sure of
   std::atomic<bool>* wide = nullptr;    // set by a kernel that met a term beyond plain doubles (smooth max, Lp)

@@ -448,6 +448,60 @@ TEST(Thresholds, GradientsOfSmallSquares) {
   EXPECT_TRUE(problem.empty()) << problem;
 }
 
+// Planes whose windows lie apart send gradients by a pattern, if they are small and there are enough of them: rows that
+// end in the middle of a vector, planes that do, planes that make no group, cells in no window, lanes that belong to
+// planes, and nothing read or written around them.
+TEST(Thresholds, GradientsOfSmallPlanesByPattern) {
+  struct Shape {
+    Dims plane, kernel, stride;
+    Index low = 0;
+  };
+  const std::vector<Shape> shapes{{{14, 14}, {2, 2}, {2, 2}},
+                                  {{4, 30}, {2, 1}, {2, 1}},
+                                  {{7, 5}, {1, 1}, {2, 2}},
+                                  {{6, 6, 6}, {2, 2, 2}, {2, 2, 2}},
+                                  {{13, 11}, {3, 3}, {3, 3}, 1},
+                                  {{8, 8}, {2, 3}, {3, 4}},
+                                  {{5}, {2}, {2}},
+                                  {{117}, {10}, {10}},
+                                  {{26, 42}, {2, 2}, {2, 2}},
+                                  {{3, 2}, {3, 2}, {3, 2}},
+                                  {{21, 9}, {2, 2}, {2, 3}, 1},
+                                  {{64, 48}, {4, 2}, {4, 2}}};
+  std::uint64_t seed = 0;
+  const auto compare = [&](const Resolved& g, const Operator& op, unsigned verbs) {
+    ++seed;
+    if (g.problem || testing::Test::HasFailure() || !is_due()) return;
+    Choice any(seed);
+    Case c{.type = any(4) == 0 ? Type::f64 : Type::f32, .op = op, .geometry = g.geometry};
+    c.seed = seed;
+    c.x = static_cast<Values>(any(values_count));
+    c.gy = static_cast<Values>(any(values_count));
+    c.gx_layout = any(2) == 0 ? Layout{.gap = 1} : Layout{};
+    c.placement = any(2) == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
+    c.verbs = verbs;
+    c.strided_threads = {1, 2};
+    const std::string problem = disagreement(c);
+    EXPECT_TRUE(problem.empty()) << problem;
+  };
+  for (const Shape& shape : shapes)
+    for (const Index planes : {1, 7, 8, 9, 16, 31, 67, 128, 131, 260})
+      for (const auto& [op, verb] : std::vector<std::pair<Operator, unsigned>>{
+               {Max{}, linearize_verb}, {Min{}, linearize_verb}, {Average{}, vjp_verb}, {Sum{}, vjp_verb}}) {
+        if (planes > 31 && planes * volume(shape.plane) > 40'000) continue;
+        Dims dims{planes};
+        for (const Index size : shape.plane) dims.push_back(size);
+        Sliding window{.kernel = shape.kernel, .stride = shape.stride, .padding = shape.low};
+        compare(try_resolve(dims, window), op, verb);
+        // The same windows with an axis behind them that is not pooled.
+        for (Index a = 1; a < dims.rank; ++a) window.axes.push_back(a);
+        dims.push_back(planes % 2 == 0 ? 3 : 10);
+        compare(try_resolve(dims, window), op, verb);
+      }
+  for (const Index planes : {8, 40, 129})  // adaptive windows that lie apart
+    compare(try_resolve({planes, 12, 10}, Adaptive{.output = {4, 5}}), Max{}, linearize_verb);
+}
+
 // Taps so far apart that the nearest real one to a tap beyond the row is in no vector at its end.
 TEST(Thresholds, DilationsBeyondAVector) {
   Sweep sweep;
