@@ -230,12 +230,35 @@ bool run_tiny(const Tiny& tiny, const Op& op, const T* x, T* y, bool near) {
   return tiny.run(op, x, y);
 }
 
+// Every window is the one cell that it begins at, and both arrays are dense: an extreme is a copy.
+template <class T, class Op>
+bool copies(const Geometry& g, const View<const T>& x, const View<T>& y) {
+  if (!is_extreme<Op>) return false;
+  for (int a = 0; a < g.rank(); ++a)
+    if (Builder::reduces(g.axis(a))) return false;
+  return x.strides() == row_major(x.dims()) && y.strides() == row_major(y.dims());
+}
+template <class T>
+void copy(const View<const T>& from, const View<T>& to, const Execution& exec) {
+  constexpr Index part = 1 << 16;
+  const Index count = from.size();
+  each_task(exec, cenote::detail::ceil_div(count, part), count, [&](Index task) {
+    const Index begin = task * part;
+    std::memcpy(to.data() + begin, from.data() + begin,
+                static_cast<std::size_t>(std::min(part, count - begin)) * sizeof(T));
+  });
+}
+
 // y = f(x) and the winners, whichever are asked for. False: no kernel serves the case.
 template <class T, class Op>
 bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View<T>* y, Winners* winners,
              const Execution& exec, bool near) {
   const auto [kernel, state] = forward_kernel<T, Op>(g, winners, near);
   if (kernel.run == nullptr) return false;
+  if (winners == nullptr && y != nullptr && copies<T, Op>(g, x, *y)) {
+    copy(x, *y, exec);
+    return true;
+  }
   const Dims y_strides = y != nullptr ? spec::detail::output_strides(g, y->strides()) : Dims{};
   std::atomic<bool> odd = false;
   Tiny tiny;
@@ -321,6 +344,23 @@ class Prepared final : public compiled::Prepared<T> {
   mutable std::atomic<bool> busy_ = false;
 };
 
+// Along this axis no two windows share a cell.
+inline bool lie_apart(const Axis& axis) {
+  if (axis.out <= 1 || !Builder::reduces(axis)) return true;
+  return axis.kind == Axis::Kind::adaptive ? axis.in % axis.out == 0 : (axis.kernel - 1) * axis.dilation < axis.stride;
+}
+inline bool lie_apart(const Geometry& g) {
+  for (int a = 0; a < g.rank(); ++a)
+    if (!lie_apart(g.axis(a))) return false;
+  return true;
+}
+
+// Windows that lie apart and have so many taps read their winner's tangent alone, and the others' not at all.
+inline constexpr Index least_pushing_taps = 256;
+
+template <class T>
+bool push(const Geometry& g, const Winners& winners, const View<const T>& dx, const View<T>& dy, const Execution& exec);
+
 // y = f(x) if asked for, and dy = J(x) dx.
 template <class T, class Op>
 bool jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<const T>& dx, const View<T>* y,
@@ -332,6 +372,18 @@ bool jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<con
            plan::forward<T>(op, g, dx, &dy, nullptr, exec);
   } else if constexpr (is_extreme<Op>) {
     if (op.ties != Ties::first) return false;
+    if (copies<T, Op>(g, dx, dy) && (y == nullptr || copies<T, Op>(g, x, *y))) {
+      if (y != nullptr) copy(x, *y, exec);
+      copy(dx, dy, exec);
+      return true;
+    }
+    if (volume(g.window_box()) >= least_pushing_taps && lie_apart(g)) {
+      Tables memory;
+      const auto bytes = static_cast<std::size_t>(Winners::bytes_for(g));
+      double* const words = memory.numbers(static_cast<Index>(bytes / sizeof(double) + 1));
+      Winners winners(g, {reinterpret_cast<std::uint8_t*>(words), bytes});
+      if (plan::forward<T>(op, g, x, y, &winners, exec)) return push(g, winners, dx, dy, exec);
+    }
     const Kernel kernel = table.tangent[std::same_as<Op, Max> ? 1 : 0];
     if (kernel.run == nullptr) return false;
     Run run(g, exec, sizeof(T), table.vector);
@@ -374,17 +426,6 @@ inline bool go_by_pattern(Run& run, Index element, Index vector, bool winners, b
   if (plan.pattern == nullptr) return false;
   const Index groups = plan.lanes.count / plan.pattern->lanes_of_group;
   plan.together = std::clamp((Index{1} << 15) / plan.pattern->cells, Index{1}, cenote::detail::ceil_div(groups, 8));
-  return true;
-}
-
-// Along this axis no two windows share a cell.
-inline bool lie_apart(const Axis& axis) {
-  if (axis.out <= 1 || !Builder::reduces(axis)) return true;
-  return axis.kind == Axis::Kind::adaptive ? axis.in % axis.out == 0 : (axis.kernel - 1) * axis.dilation < axis.stride;
-}
-inline bool lie_apart(const Geometry& g) {
-  for (int a = 0; a < g.rank(); ++a)
-    if (!lie_apart(g.axis(a))) return false;
   return true;
 }
 

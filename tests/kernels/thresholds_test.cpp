@@ -249,6 +249,39 @@ TEST(Thresholds, APlaneAloneHasTheBitsOfOneAmongMany) {
   same({1, 1, 400}, Sliding{.kernel = {80}, .stride = 80});
 }
 
+// Windows of many taps that lie apart find their winners first and read the tangents of these; smaller ones read all.
+TEST(Thresholds, TangentsOfLargeWindows) {
+  Sweep sweep;
+  for (const Values x : {Values::spread, Values::ties, Values::nans, Values::lowest})
+    for (const Type type : {Type::f32, Type::f64, Type::bf16})
+      for (const Operator& op : std::vector<Operator>{Max{}, Min{}}) {
+        const auto compare = [&](const Resolved& g) { sweep(g, type, op, jvp_verb | forward_and_jvp_verb, x); };
+        compare(try_resolve({9, 16, 15}, Global{.last = 2}));
+        compare(try_resolve({9, 16, 16}, Global{.last = 2}));
+        compare(try_resolve({3, 70'000}, Global{.last = 1}));
+        compare(try_resolve({2, 50, 40}, Sliding{.kernel = {16, 16}, .stride = 17, .padding = 8}));
+        compare(try_resolve({3, 900}, Sliding{.kernel = {300}, .padding = 150}));
+        compare(try_resolve({900, 5}, Sliding{.kernel = {300}, .axes = {0}}));
+        compare(try_resolve({3, 20}, Sliding{.kernel = {300}, .padding = 700}));  // windows without a tap
+      }
+}
+
+// Windows of one cell are copied, if each is a cell of its own and arrays are dense; others are not.
+TEST(Thresholds, WindowsOfOneCell) {
+  Sweep sweep;
+  for (const Values x : {Values::nans, Values::zeros, Values::spread})
+    for (const Type type : {Type::f32, Type::f64, Type::f16, Type::u8, Type::i32})
+      for (const Operator& op : std::vector<Operator>{Max{}, Min{}, Average{}}) {
+        const unsigned verbs = forward_verb | (is_integer(type) ? 0U : jvp_verb | forward_and_jvp_verb);
+        sweep(try_resolve({3, 300, 250}, Sliding{.kernel = {1, 1}}), type, op, verbs, x);
+        sweep(try_resolve({3, 30, 25}, Sliding{.kernel = {1, 1}, .stride = 2}), type, op, verbs, x);
+        sweep(try_resolve({3, 30, 25}, Sliding{.kernel = {1, 1}, .stride = 1, .padding = 1}), type, op, verbs, x);
+        sweep(try_resolve({3, 30, 25}, Adaptive{.output = {30, 25}}), type, op, verbs, x);
+        sweep(try_resolve({3, 1, 25}, Sliding{.kernel = {2, 1}, .padding = {{0, 1}, {0, 0}}}), type, op, verbs, x);
+        sweep(try_resolve({2, 3}, Sliding{.kernel = {1}, .stride = 3, .padding = {{0, 6}}}), type, op, verbs, x);
+      }
+}
+
 // Roots of sums of squares have a way of their own for windows of few taps.
 TEST(Thresholds, RootsOfSquares) {
   std::uint64_t seed = 0;
