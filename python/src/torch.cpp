@@ -75,11 +75,18 @@ bool requires_grad(nb::handle x) {
          truth(checked(PyObject_CallNoArgs(torch.is_grad_enabled.ptr())));
 }
 
-// What torch's own operators use, in the workers of a DataLoader one. Small calls do not ask: they use one.
-int threads_for(const Array& x) {
+// What torch's own operators use, in the workers of a DataLoader one. Small calls do not ask: they use one. Calls are
+// as large as the input, which has more cells than the gradient of the output.
+int threads_for(Index cells) {
   constexpr Index small = 4096;
-  if (volume(x.dims) <= small) return 1;
+  if (cells <= small) return 1;
   return nb::cast<int>(checked(PyObject_CallNoArgs(torch.threads.ptr())));
+}
+int threads_for(const Array& x) { return threads_for(volume(x.dims)); }
+int threads_for_shape(nb::handle shape) {
+  Index cells = 1;
+  for (const nb::handle size : shape) cells *= nb::cast<Index>(size);
+  return threads_for(cells);
 }
 
 // What to compute: (operator, windows, name), as the functions of cenote.torch write it.
@@ -155,7 +162,7 @@ nb::object transpose_ordinary(nb::handle gy_object, nb::handle shape, nb::handle
   if (!gy || requires_grad(gy_object)) return nb::none();
   const Call parts(call);
   return vjp_array(parts.op, parts.windows, shape, *gy, {*gy, gradient_format(channels_last)}, parts.caller,
-                   threads_for(*gy));
+                   threads_for_shape(shape));
 }
 
 nb::object pull_ordinary(nb::handle gy_object, nb::handle winners_object, nb::handle shape, nb::handle channels_last,
@@ -166,7 +173,7 @@ nb::object pull_ordinary(nb::handle gy_object, nb::handle winners_object, nb::ha
   if (!winners || winners->strides != row_major(winners->dims)) return nb::none();
   const Call parts(call);
   return pull_array(parts.windows, shape, *winners, *gy, {*gy, gradient_format(channels_last)}, parts.caller,
-                    threads_for(*gy));
+                    threads_for_shape(shape));
 }
 
 }  // namespace
