@@ -27,6 +27,18 @@ cenote.torch.max_pool2d(leaf, 3, 2, 1).sum().backward()
 cenote.torch.smooth_max_pool2d(leaf, 3, 2, 1, beta=1.0).sum().backward()
 print(len(os.listdir("/proc/self/task")) - before)
 """
+LARGE_WINDOWS = """
+import os, torch, cenote.torch
+torch.set_num_threads(1)
+leaf = torch.randn(1, 512, 32, 32, requires_grad=True)
+pooled = [cenote.torch.max_pool2d(leaf, 32), cenote.torch.avg_pool2d(leaf, 32)]
+for y in pooled:
+    torch.autograd.grad(y, leaf, torch.ones_like(y), retain_graph=True)
+before = len(os.listdir("/proc/self/task"))
+torch.set_num_threads(2)
+torch.autograd.grad(pooled[which], leaf, torch.ones_like(pooled[which]))
+print(len(os.listdir("/proc/self/task")) - before)
+"""
 FORKED = BEGIN + """
 child = os.fork()
 if child == 0:
@@ -57,6 +69,12 @@ def run_python(code):
 def test_calls_compute_on_the_threads_that_torch_has():
     # A second pool would have the first one's threads, which still wait busily for more work, in its way.
     assert run_python(TOGETHER) == "0"
+
+
+@pytest.mark.skipif(not (OPENMP and sys.platform == "linux"), reason="torch's threads are not OpenMP's here")
+@pytest.mark.parametrize("which", [0, 1], ids=["max", "average"])
+def test_gradients_of_few_outputs_take_the_threads_that_many_cells_deserve(which):
+    assert run_python(f"which = {which}\n" + LARGE_WINDOWS) == "1"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
