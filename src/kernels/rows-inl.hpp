@@ -137,6 +137,10 @@ class RowTable {
   // Copies a row between margins. Only what the block reads of it needs to be right.
   void CopyBetweenMargins(const Raw* row, Raw* to) const {
     CopyCells(row + copied_.begin, copied_.size(), to + copied_.begin);
+    FillMargins(row, to);
+  }
+  // The margins of a row that is there.
+  void FillMargins(const Raw* row, Raw* to) const {
     const auto fill = [&](Index begin, Index end) {
       for (Index p = begin; p < end; ++p) to[p] = repeat ? row[Nearest(p)] : Raw{};
     };

@@ -93,6 +93,8 @@ class Stream {
   static constexpr int sources = SourceOf<S>::count;
   static constexpr bool squares = S::common && !lifts;
   static constexpr bool spreads = S::common && !S::repeats && !lifts;
+  // Integers know neither -0 nor NaN: their extremes may be taken in any order.
+  static constexpr bool any_order = S::common && requires { requires S::overlaps; } && std::is_integral_v<Raw>;
   // Rows that are copied between margins together: stores must settle before loads.
   static constexpr Index plane_batch = 32;
   Index batch_ = 8;
@@ -535,6 +537,8 @@ class Stream {
   void RowSquares(SquarePlane<S>& plane, Lines& lines) {
     if constexpr (Table::in_registers) {
       Squares<S, s, k>::Run(table_, plane, lines);
+    } else if constexpr (any_order && k > s && s > 1) {
+      RowsOfBest<s, k>(plane, lines);
     } else {
       static_assert(S::inputs == 1);
       const Taps* taps = plane.axis->taps;
@@ -555,6 +559,59 @@ class Stream {
         Squares<S, s, k>::Run(table_, plane, lines);
       }
     }
+  }
+  // The rows of a window become one between margins first, which is then reduced along itself: to split bytes
+  // into the phases of the stride costs more than anything else, and otherwise happens in each of those rows.
+  template <Index s, int k, class Lines>
+  HWY_NOINLINE void RowsOfBest(const SquarePlane<S>& plane, Lines& lines) {
+    Raw* const copies = scratch_.At(margins_) + table_.MarginBefore();
+    for (Index begin = plane.begin; begin < plane.end; begin += plane_batch) {
+      const Index end = HWY_MIN(plane.end, begin + plane_batch);
+      for (Index o = begin; o < end; ++o) {
+        const Taps& window = plane.axis->taps[o];
+        Raw* const to = copies + (o - begin) * margin_pitch_;
+        BestOf(plane.base[0] + window.start * plane.pitch[0], window.count, plane.pitch[0], to);
+        table_.FillMargins(to, to);
+      }
+      for (Index o = begin; o < end; ++o) {
+        lines.Go(o);
+        const Raw* const row[1] = {copies + (o - begin) * margin_pitch_};
+        for (Index e = 0; e < table_.edges(); ++e) BestOfRow<s, k, true>(table_.EdgeChunk(e), row, lines);
+        for (Index chunk = table_.inner_begin(); chunk < table_.inner_end(); ++chunk)
+          BestOfRow<s, k, false>(chunk, row, lines);
+      }
+    }
+  }
+  template <Index s, int k, bool edge, class Lines>
+  HWY_INLINE void BestOfRow(Index chunk, const Raw* const (&row)[1], const Lines& lines) const {
+    typename Chunk<S, s, k, edge>::Piece piece;
+    Chunk<S, s, k, edge>(table_, chunk).Reduce(row, piece);
+    static_assert(Chunk<S, s, k, edge>::groups == 1);
+    lines(piece[0], chunk * Table::n, table_.First(chunk));
+  }
+  // The cells of some rows that the block reads.
+  HWY_INLINE void BestOf(const Raw* rows, Index count, Index pitch, Raw* to) const {
+    const plan::Span cells = table_.copied();
+    const auto best = [&](auto d, Index at) HWY_ATTR {
+      auto acc = hn::LoadU(d, rows + at);
+      for (Index r = 1; r < count; ++r) {
+        const auto later = hn::LoadU(d, rows + r * pitch + at);
+        hwy::Prefetch(rows + r * pitch + at + 2048);
+        acc = S::is_largest ? hn::Max(acc, later) : hn::Min(acc, later);
+      }
+      hn::StoreU(acc, d, to + at);
+    };
+    // The last vector may begin inside the one before.
+    const auto all = [&](auto d) HWY_ATTR {
+      const auto n = static_cast<Index>(hn::MaxLanes(d));
+      for (Index i = cells.begin; i + n <= cells.end; i += n) best(d, i);
+      best(d, cells.end - n);
+    };
+    if (count == 0) return;
+    if (cells.size() >= Table::n) return all(hn::ScalableTag<Raw>());
+    constexpr Index small = 16 / sizeof(Raw);
+    if (cells.size() >= small) return all(hn::FixedTag<Raw, small>());
+    for (Index i = cells.begin; i < cells.end; ++i) best(hn::FixedTag<Raw, 1>(), i);
   }
   [[nodiscard]] bool ServesSquares() const {
     if constexpr (!squares) return false;
