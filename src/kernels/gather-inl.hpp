@@ -130,14 +130,20 @@ struct Chooser {
   // No winner has this number, nor is it the mark of none: plan::max_compared_taps sees to that.
   static constexpr Number nobody = static_cast<Number>(-2);
 
-  static HWY_INLINE hn::VFromD<DN> Winners(const std::uint8_t* winners) {
-    const auto read = hn::LoadU(D8(), winners);
+  static HWY_INLINE hn::VFromD<DN> Winners(const std::uint8_t* winners) { return Numbers(hn::LoadU(D8(), winners)); }
+  static HWY_INLINE hn::VFromD<DN> Numbers(hn::VFromD<D8> read) {
     if constexpr (bytes)
       return read;
-    else if constexpr (sizeof(T) == 4)
-      return hn::PromoteTo(DN(), read);
     else
-      return hn::PromoteTo(DN(), hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), read));
+      return Widened(read);
+  }
+  // Bytes in lanes as wide as the gradients.
+  static HWY_INLINE auto Widened(hn::VFromD<D8> read) {
+    const auto four = hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), read);
+    if constexpr (sizeof(T) == 4)
+      return four;
+    else
+      return hn::PromoteTo(hn::Rebind<std::uint64_t, D>(), four);
   }
 
   static HWY_INLINE hn::VFromD<D> Add(hn::VFromD<D> sum, const T* gradients, const std::uint8_t* winners,

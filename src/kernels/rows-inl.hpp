@@ -28,6 +28,30 @@ HWY_INLINE void CopyCells(const T* from, Index count, T* to) {
   hn::StoreU(hn::LoadU(d, from + count - n), d, to + count - n);
 }
 
+// Of integers, the largest or smallest of some rows, cell by cell; the last vector may begin inside the one before.
+template <bool largest, class T>
+HWY_INLINE void BestOfRows(const T* rows, Index count, Index pitch, plan::Span cells, T* to) {
+  if (count == 0) return;
+  const auto best = [&](auto d, Index at) HWY_ATTR {
+    auto acc = hn::LoadU(d, rows + at);
+    for (Index r = 1; r < count; ++r) {
+      const T* const later = rows + r * pitch + at;
+      hwy::Prefetch(later + 2048 / sizeof(T));  // rows side by side are more than the hardware foresees
+      acc = largest ? hn::Max(acc, hn::LoadU(d, later)) : hn::Min(acc, hn::LoadU(d, later));
+    }
+    hn::StoreU(acc, d, to + at);
+  };
+  const auto all = [&](auto d) HWY_ATTR {
+    const auto n = static_cast<Index>(hn::MaxLanes(d));
+    for (Index i = cells.begin; i + n <= cells.end; i += n) best(d, i);
+    best(d, cells.end - n);
+  };
+  constexpr Index few = 16 / sizeof(T);
+  if (cells.size() >= vector_lanes<T>) return all(hn::ScalableTag<T>());
+  if (cells.size() >= few) return all(hn::FixedTag<T, few>());
+  for (Index i = cells.begin; i < cells.end; ++i) best(hn::FixedTag<T, 1>(), i);
+}
+
 // How the outputs of a block are read from a row: in chunks of one vector of outputs. The last one shares outputs with
 // the one before, or is more than there are where they make no vector. Chunks at the ends of the row see taps that do
 // not exist; there an extreme sees the nearest tap once more (which changes no winner), and a sum sees 0. Lanes wide

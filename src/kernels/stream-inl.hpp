@@ -11,6 +11,7 @@
 
 #include "kernels/finish-inl.hpp"
 #include "kernels/passes-inl.hpp"
+#include "kernels/pieces-inl.hpp"
 #include "kernels/rows-inl.hpp"
 #include "kernels/squares-inl.hpp"
 #include "kernels/task-inl.hpp"
@@ -18,44 +19,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::HWY_NAMESPACE {
-
-// The pieces that an output along an axis consists of, one of each slice.
-template <class S>
-struct Pieces {
-  const typename S::Lane* from[plan::max_extent];
-  Index numbers[plan::max_extent];
-  double weights[plan::max_extent];
-  Index count = 0;
-
-  // Merges those at one place in their order. Parts stand `pitch` apart. `taps` is their number if the compiler knows
-  // it, or 0.
-  template <int taps = 0>
-  HWY_INLINE void Merge(Index at, Index pitch, typename S::V (&acc)[S::parts]) const {
-    S::Load(acc, from[0] + at, pitch, numbers[0], S::weighted ? weights[0] : 1.0);
-    const auto add = [&](Index t) HWY_ATTR {
-      typename S::V later[S::parts];
-      S::Load(later, from[t] + at, pitch, numbers[t], S::weighted ? weights[t] : 1.0);
-      S::Merge(acc, later);
-    };
-    if constexpr (taps > 0) {
-      HWY_UNROLL(16)
-      for (int t = 1; t < taps; ++t) add(t);
-    } else {
-      for (Index t = 1; t < count; ++t) add(t);
-    }
-  }
-};
-
-// Merges pieces vector by vector and hands each to put(state, lane). Vectors of a slice are loaded as they were stored:
-// what has just been stored cannot be read in other portions.
-template <class S, int taps, class Put>
-HWY_INLINE void MergeSlices(const Pieces<S>& pieces, Index lanes, Index pitch, Put&& put) {
-  for (Index lane = 0; lane < lanes; lane += vector_lanes<typename S::Lane>) {
-    typename S::V acc[S::parts];
-    pieces.template Merge<taps>(lane, pitch, acc);
-    put(acc, lane);
-  }
-}
 
 template <class S>
 class Stream {
@@ -565,53 +528,25 @@ class Stream {
   template <Index s, int k, class Lines>
   HWY_NOINLINE void RowsOfBest(const SquarePlane<S>& plane, Lines& lines) {
     Raw* const copies = scratch_.At(margins_) + table_.MarginBefore();
+    const auto put = [&](const typename S::V(&acc)[S::parts], Index slot, Index column) HWY_ATTR {
+      typename S::V piece[S::parts] = {acc[0]};
+      lines(piece, slot, column);
+    };
     for (Index begin = plane.begin; begin < plane.end; begin += plane_batch) {
       const Index end = HWY_MIN(plane.end, begin + plane_batch);
       for (Index o = begin; o < end; ++o) {
         const Taps& window = plane.axis->taps[o];
         Raw* const to = copies + (o - begin) * margin_pitch_;
-        BestOf(plane.base[0] + window.start * plane.pitch[0], window.count, plane.pitch[0], to);
+        BestOfRows<S::is_largest>(plane.base[0] + window.start * plane.pitch[0], window.count, plane.pitch[0],
+                                  table_.copied(), to);
         table_.FillMargins(to, to);
       }
       for (Index o = begin; o < end; ++o) {
         lines.Go(o);
-        const Raw* const row[1] = {copies + (o - begin) * margin_pitch_};
-        for (Index e = 0; e < table_.edges(); ++e) BestOfRow<s, k, true>(table_.EdgeChunk(e), row, lines);
-        for (Index chunk = table_.inner_begin(); chunk < table_.inner_end(); ++chunk)
-          BestOfRow<s, k, false>(chunk, row, lines);
+        const Raw* const row = copies + (o - begin) * margin_pitch_;
+        ReduceChunks<S, s, k>(table_, &row, put);
       }
     }
-  }
-  template <Index s, int k, bool edge, class Lines>
-  HWY_INLINE void BestOfRow(Index chunk, const Raw* const (&row)[1], const Lines& lines) const {
-    typename Chunk<S, s, k, edge>::Piece piece;
-    Chunk<S, s, k, edge>(table_, chunk).Reduce(row, piece);
-    static_assert(Chunk<S, s, k, edge>::groups == 1);
-    lines(piece[0], chunk * Table::n, table_.First(chunk));
-  }
-  // The cells of some rows that the block reads.
-  HWY_INLINE void BestOf(const Raw* rows, Index count, Index pitch, Raw* to) const {
-    const plan::Span cells = table_.copied();
-    const auto best = [&](auto d, Index at) HWY_ATTR {
-      auto acc = hn::LoadU(d, rows + at);
-      for (Index r = 1; r < count; ++r) {
-        const auto later = hn::LoadU(d, rows + r * pitch + at);
-        hwy::Prefetch(rows + r * pitch + at + 2048);
-        acc = S::is_largest ? hn::Max(acc, later) : hn::Min(acc, later);
-      }
-      hn::StoreU(acc, d, to + at);
-    };
-    // The last vector may begin inside the one before.
-    const auto all = [&](auto d) HWY_ATTR {
-      const auto n = static_cast<Index>(hn::MaxLanes(d));
-      for (Index i = cells.begin; i + n <= cells.end; i += n) best(d, i);
-      best(d, cells.end - n);
-    };
-    if (count == 0) return;
-    if (cells.size() >= Table::n) return all(hn::ScalableTag<Raw>());
-    constexpr Index small = 16 / sizeof(Raw);
-    if (cells.size() >= small) return all(hn::FixedTag<Raw, small>());
-    for (Index i = cells.begin; i < cells.end; ++i) best(hn::FixedTag<Raw, 1>(), i);
   }
   [[nodiscard]] bool ServesSquares() const {
     if constexpr (!squares) return false;

@@ -14,15 +14,9 @@
 
 namespace cenote::plan {
 
-// A pattern and its memory.
-struct OwnPattern : Pattern {
-  std::vector<std::int32_t> end_of, base_of;
-  std::vector<std::uint8_t> lane_of, number_of;
-};
-
 class PatternMaker {
  public:
-  using Found = std::shared_ptr<const OwnPattern>;
+  using Found = std::shared_ptr<const Pattern>;
 
   // Of an adjoint's plan, for vectors of n cells. Null: windows share cells, planes are not dense, or it would not pay,
   // for instance because there is a rival for long rows.
@@ -180,31 +174,22 @@ class PatternMaker {
   }
 
   Found make() const {
-    auto out = std::make_shared<OwnPattern>();
+    auto out = std::make_shared<Pattern>();
     out->planes = planes_;
     out->lanes_of_group = planes_ * inner_;
     out->cells = planes_ * cells_;
     out->outputs = planes_ * outputs_;
-    out->vectors = (out->cells + n_ - 1) / n_;
     const std::vector<Heard> all = windows();
-    Index most = 0;
-    for (Index v = 0; v < out->vectors; ++v) {
-      const std::size_t terms = out->base_of.size();
-      add_vector(all.data() + std::min(v * n_, out->cells - n_), *out);
-      out->end_of.push_back(static_cast<std::int32_t>(out->base_of.size()));
-      most = std::max(most, static_cast<Index>(out->base_of.size() - terms));
+    for (Index first = 0; first < out->cells; first += n_) {
+      add_vector(all.data() + std::min(first, out->cells - n_), *out);
+      out->ends.push_back(static_cast<std::int32_t>(out->bases.size()));
     }
-    out->each = most * out->vectors == static_cast<Index>(out->base_of.size()) ? most : 0;
-    out->ends = out->end_of.data();
-    out->bases = out->base_of.data();
-    out->lanes = out->lane_of.data();
-    out->numbers = out->number_of.data();
     return out;
   }
 
   // The terms of n cells. A term reads n outputs from a base on; cells whose outputs are not among them follow in
   // another one.
-  void add_vector(const Heard* cells, OwnPattern& to) const {
+  void add_vector(const Heard* cells, Pattern& to) const {
     const auto count = static_cast<std::size_t>(n_);
     const auto width = static_cast<std::int32_t>(n_);
     std::array<Heard, 64> left;
@@ -212,13 +197,13 @@ class PatternMaker {
     for (bool more = true; more;) {
       auto base = static_cast<std::int32_t>(to.outputs - n_);
       for (std::size_t l = 0; l < count; ++l) base = std::min(base, left[l].output);
-      to.base_of.push_back(base);
+      to.bases.push_back(base);
       more = false;
       for (std::size_t l = 0; l < count; ++l) {
         Heard& heard = left[l];
         const bool here = heard.output != none && heard.output - base < width;
-        to.lane_of.push_back(here ? static_cast<std::uint8_t>(heard.output - base) : std::uint8_t{0});
-        to.number_of.push_back(!here ? nobody : winners_ ? static_cast<std::uint8_t>(heard.number) : std::uint8_t{0});
+        to.lanes.push_back(here ? static_cast<std::uint8_t>(heard.output - base) : std::uint8_t{0});
+        to.numbers.push_back(!here ? nobody : winners_ ? static_cast<std::uint8_t>(heard.number) : std::uint8_t{0});
         if (here) heard.output = none;
         more = more || heard.output != none;
       }

@@ -122,12 +122,9 @@ struct Formula {
 struct Pattern {
   Index planes = 0, cells = 0, outputs = 0;  // of a group
   Index lanes_of_group = 0;
-  Index vectors = 0;  // the last one may begin inside the one before
-  Index each = 0;     // terms of every vector, if they have as many
-  const std::int32_t* ends = nullptr;
-  const std::int32_t* bases = nullptr;
-  const std::uint8_t* lanes = nullptr;
-  const std::uint8_t* numbers = nullptr;
+  std::vector<std::int32_t> ends;   // of every vector of cells; the last one may begin inside the one before
+  std::vector<std::int32_t> bases;  // of every term; every vector has one at least
+  std::vector<std::uint8_t> lanes, numbers;
 };
 
 // A reduction of up to two inputs to up to two outputs over windows.

@@ -2,41 +2,12 @@
 // both sides of every threshold are compared with the definition wherever it lies.
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "cenote/run.hpp"
 #include "kernels/agree.hpp"
+#include "kernels/sweep.hpp"
 
 namespace cenote::agree {
 namespace {
-
-// One comparison after the other, on every target.
-struct Sweep {
-  std::uint64_t seed = 0;
-
-  void operator()(const Resolved& resolved, Type type, const Operator& op, unsigned verbs) {
-    ++seed;
-    (*this)(resolved, type, op, verbs, seed % 5 == 0 ? Values::nans : (seed % 2 == 0 ? Values::ties : Values::spread));
-  }
-  void operator()(const Resolved& resolved, Type type, const Operator& op, unsigned verbs, Values x) const {
-    if (resolved.problem || testing::Test::HasFailure() || !is_due()) return;
-    Case c{.type = type, .op = op, .geometry = resolved.geometry, .x = x, .seed = seed, .verbs = verbs};
-    c.threads = {1};
-    const std::string problem = disagreement(c);
-    EXPECT_TRUE(problem.empty()) << problem;
-  }
-};
-
-// Chooses among so many by no pattern that a loop might share, so that all operators meet all types, layouts and
-// values.
-class Choice {
- public:
-  explicit Choice(std::uint64_t seed) : random_(seed) {}
-  std::uint64_t operator()(std::uint64_t of) { return random_() % of; }
-
- private:
-  std::mt19937_64 random_;
-};
 
 std::vector<Index> strides(Index k) {
   std::vector<Index> out{1, 2, 3};
@@ -102,68 +73,6 @@ TEST(Thresholds, InThreeDimensions) {
       }
 }
 
-// Gradients of averages are spread over their windows.
-TEST(Thresholds, GradientsOfAveragesInTwoDimensions) {
-  Sweep sweep;
-  for (Index k = 1; k <= 9; ++k)
-    for (Index s = 1; s <= 5; ++s)
-      for (const Index w : {17, 40, 131, 260}) {
-        for (const Index low : {Index{0}, k / 2}) {
-          const Resolved g = try_resolve({1, 3 * s + k, w}, Sliding{.kernel = {k, k}, .stride = s, .padding = low});
-          sweep(g, Type::f32, Average{}, vjp_verb);
-          sweep(g, Type::f32, Sum{}, vjp_verb);
-          sweep(g, Type::f64, Sum{}, vjp_verb);
-          sweep(g, Type::f32, Average{Divisor::real}, vjp_verb);
-        }
-        sweep(try_resolve({3, w}, Sliding{.kernel = {k}, .stride = s}), Type::f32, Average{}, vjp_verb);
-      }
-}
-
-// Gradients are repeated where windows lie apart, in rows and in lanes, with holes between and inside windows.
-TEST(Thresholds, GradientsOfAveragesWhoseWindowsLieApart) {
-  Sweep sweep;
-  for (const Index s : {2, 3, 4, 5, 9, 16, 40})
-    for (const Index k : {s, s - 1, Index{1}})
-      for (const Index w : {s * 2, s * 5 + 1, s * 17 + 3, s * 33})
-        for (const Type type : {Type::f32, Type::f64, Type::f16}) {
-          const Sliding window{.kernel = {2, k}, .stride = {3, s}, .padding = {{0, 0}, {k / 2, 0}}};
-          sweep(try_resolve({3, 7, w}, window), type, Average{7}, vjp_verb);
-          sweep(try_resolve({3, 7, w}, window), type, Sum{}, vjp_verb);
-          sweep(try_resolve({w, 19}, Sliding{.kernel = {k}, .stride = s, .axes = {0}}), type, Average{}, vjp_verb);
-        }
-  for (const Index parts : {1, 2, 6})
-    sweep(try_resolve({5, 12, 24}, Adaptive{.output = {parts, parts}}), Type::f32, Average{}, vjp_verb);
-  sweep(try_resolve({3, 90}, Sliding{.kernel = {3}, .stride = 8, .dilation = 3}), Type::f32, Average{}, vjp_verb);
-}
-
-// Windows that begin far from each other share cells, many of which hear from the same ones.
-TEST(Thresholds, GradientsOfAveragesInRuns) {
-  Sweep sweep;
-  for (const Index s : {15, 16, 17, 40})
-    for (const Index k : {s + 1, 2 * s, 2 * s + 8, 5 * s, 7 * s})
-      for (const Index low : {Index{0}, k / 2}) {
-        const Resolved g = try_resolve({2, 9 * s + k}, Sliding{.kernel = {k}, .stride = s, .padding = low});
-        sweep(g, Type::f32, Average{}, vjp_verb);
-        sweep(g, Type::f32, Average{Divisor::real}, vjp_verb);
-        sweep(g, Type::f64, Average{}, vjp_verb);
-      }
-}
-
-// Weights of gradients: of cells, rows and slices.
-TEST(Thresholds, WeightedGradientsOfAverages) {
-  Sweep sweep;
-  for (const Index k : {2, 3, 4})
-    for (const Index s : {1, 2})
-      for (const Index w : {9, 20, 66})
-        for (const Type type : {Type::f32, Type::f64, Type::bf16}) {
-          const Sliding cube{.kernel = {k, k, k}, .stride = s, .padding = k / 2};
-          sweep(try_resolve({2, 4, 5, w}, cube), type, Average{Divisor::real}, vjp_verb);
-          const Sliding last{.kernel = {k, k}, .stride = s, .padding = k / 2, .axes = {0, 1}};
-          sweep(try_resolve({6, 5, w}, last), type, Average{Divisor::real}, vjp_verb);
-          sweep(try_resolve({6, 5, w}, last), type, Average{}, vjp_verb);
-        }
-}
-
 // Planes of which one window holds everything, side by side in a vector or not, and too large for that.
 TEST(Thresholds, GlobalWindows) {
   Sweep sweep;
@@ -194,12 +103,12 @@ TEST(Thresholds, GlobalWindowsOfEveryShape) {
         for (const Operator& op : std::vector<Operator>{Average{}, Sum{}, Max{}, Min{}}) {
           ++seed;
           if (testing::Test::HasFailure() || !is_due()) continue;
-          Choice any(seed);
+          Random random{seed};
           const Resolved g = try_resolve({planes, rows, columns}, Global{.axes = {1, 2}});
-          Case c{.type = any(7) == 0 ? Type::f64 : Type::f32, .op = op, .geometry = g.geometry, .seed = seed};
-          c.x = static_cast<Values>(any(values_count));
-          c.x_layout = layouts[any(4)];
-          c.placement = any(3) == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
+          Case c{.type = random.below(7) == 0 ? Type::f64 : Type::f32, .op = op, .geometry = g.geometry, .seed = seed};
+          c.x = static_cast<Values>(random.below(values_count));
+          c.x_layout = layouts[random.below(4)];
+          c.placement = random.below(3) == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
           c.verbs = forward_verb | winners_verb;
           c.threads = {1};
           c.strided_threads = {1, 2};
@@ -292,9 +201,9 @@ TEST(Thresholds, RootsOfSquares) {
         if (testing::Test::HasFailure() || !is_due()) continue;
         const Sliding window{.kernel = {k, k}, .stride = s, .padding = low, .axes = {1, 2}};
         Case c{.type = Type::f32, .op = Lp{2}, .geometry = try_resolve({3, 9, w}, window).geometry, .seed = seed};
-        Choice any(seed);
-        c.x = static_cast<Values>(any(values_count));
-        c.x_layout = c.y_layout = any(2) == 0 ? Layout{.order = {1, 2, 0}} : Layout{.gap = 2};
+        Random random{seed};
+        c.x = static_cast<Values>(random.below(values_count));
+        c.x_layout = c.y_layout = random.below(2) == 0 ? Layout{.order = {1, 2, 0}} : Layout{.gap = 2};
         c.verbs = forward_verb | forward_and_jvp_verb;
         c.threads = {1};
         c.strided_threads = {1, 2};
@@ -315,16 +224,16 @@ TEST(Thresholds, RowsOfTerms) {
         for (const Operator& op : operators) {
           ++seed;
           if (testing::Test::HasFailure() || !is_due()) continue;
-          Choice any(seed);
+          Random random{seed};
           const Sliding window{.kernel = {k, k}, .stride = s, .padding = low, .axes = {1, 2}};
-          const Resolved g = try_resolve({any(3) == 0 ? 17 : 2, any(5) == 0 ? 60 : 9, w}, window);
-          Case c{.type = std::array{Type::f32, Type::f32, Type::f16, Type::bf16}[any(4)], .op = op};
+          const Resolved g = try_resolve({random.below(3) == 0 ? 17 : 2, random.below(5) == 0 ? 60 : 9, w}, window);
+          Case c{.type = std::array{Type::f32, Type::f32, Type::f16, Type::bf16}[random.below(4)], .op = op};
           c.geometry = g.geometry;
           c.seed = seed;
-          c.x = static_cast<Values>(any(values_count));
-          c.x_layout = c.dx_layout = any(2) == 0 ? Layout{.order = {1, 2, 0}} : Layout{.gap = 2};
-          c.y_layout = c.dy_layout = any(7) == 0 ? Layout{.step = 2} : Layout{};
-          c.placement = any(3) == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
+          c.x = static_cast<Values>(random.below(values_count));
+          c.x_layout = c.dx_layout = random.below(2) == 0 ? Layout{.order = {1, 2, 0}} : Layout{.gap = 2};
+          c.y_layout = c.dy_layout = random.below(7) == 0 ? Layout{.step = 2} : Layout{};
+          c.placement = random.below(3) == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
           c.verbs = forward_verb | jvp_verb | forward_and_jvp_verb;
           c.threads = {1, 2};
           c.strided_threads = {1};
@@ -459,82 +368,6 @@ TEST(Thresholds, SumsOfLargeWindowsOneCellApart) {
   }
 }
 
-// Squares whose gradients are gathered row by row, on both sides of the width at which they are: rows of broken
-// vectors, windows that end before the rows do, padding that moves them, and planes cut into blocks of rows.
-TEST(Thresholds, GradientsOfSmallSquares) {
-  Sweep sweep;
-  for (const auto& [k, s] : std::vector<std::pair<Index, Index>>{{2, 2}, {3, 2}, {3, 1}})
-    for (const Index low : {Index{0}, Index{1}, Index{2}})
-      for (const Index high : {Index{0}, Index{1}})
-        for (const Index w : {19, 20, 22, 33, 40, 41, 42, 43, 64, 66, 95, 130})
-          for (const Type type : {Type::f32, Type::f64}) {
-            const Sliding window{.kernel = {k, k}, .stride = s, .padding = {{low, high}, {std::min(low, k - 1), low}}};
-            sweep(try_resolve({2, 3 * w % 29 + 20, w}, window), type, Max{}, linearize_verb);
-          }
-  for (const Index lanes : {3, 4, 9})  // planes too small for it, one and several at a time
-    for (const Index w : {4, 7, 13, 19})
-      sweep(try_resolve({lanes, w + 50, w}, Sliding{.kernel = {3, 3}, .stride = 2, .padding = 1}), Type::f32, Max{},
-            linearize_verb);
-  Case c{.op = Max{}, .geometry = resolve({1, 1100, 700}, Sliding{.kernel = {3, 3}, .stride = 2, .padding = 1})};
-  c.verbs = linearize_verb;
-  const std::string problem = disagreement(c);
-  EXPECT_TRUE(problem.empty()) << problem;
-}
-
-// Planes whose windows lie apart send gradients by a pattern, if they are small and there are enough of them: rows that
-// end in the middle of a vector, planes that do, planes that make no group, cells in no window, lanes that belong to
-// planes, and nothing read or written around them.
-TEST(Thresholds, GradientsOfSmallPlanesByPattern) {
-  struct Shape {
-    Dims plane, kernel, stride;
-    Index low = 0;
-  };
-  const std::vector<Shape> shapes{{{14, 14}, {2, 2}, {2, 2}},
-                                  {{4, 30}, {2, 1}, {2, 1}},
-                                  {{7, 5}, {1, 1}, {2, 2}},
-                                  {{6, 6, 6}, {2, 2, 2}, {2, 2, 2}},
-                                  {{13, 11}, {3, 3}, {3, 3}, 1},
-                                  {{8, 8}, {2, 3}, {3, 4}},
-                                  {{5}, {2}, {2}},
-                                  {{117}, {10}, {10}},
-                                  {{26, 42}, {2, 2}, {2, 2}},
-                                  {{3, 2}, {3, 2}, {3, 2}},
-                                  {{21, 9}, {2, 2}, {2, 3}, 1},
-                                  {{64, 48}, {4, 2}, {4, 2}}};
-  std::uint64_t seed = 0;
-  const auto compare = [&](const Resolved& g, const Operator& op, unsigned verbs) {
-    ++seed;
-    if (g.problem || testing::Test::HasFailure() || !is_due()) return;
-    Choice any(seed);
-    Case c{.type = any(4) == 0 ? Type::f64 : Type::f32, .op = op, .geometry = g.geometry};
-    c.seed = seed;
-    c.x = static_cast<Values>(any(values_count));
-    c.gy = static_cast<Values>(any(values_count));
-    c.gx_layout = any(2) == 0 ? Layout{.gap = 1} : Layout{};
-    c.placement = any(2) == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
-    c.verbs = verbs;
-    c.strided_threads = {1, 2};
-    const std::string problem = disagreement(c);
-    EXPECT_TRUE(problem.empty()) << problem;
-  };
-  for (const Shape& shape : shapes)
-    for (const Index planes : {1, 7, 8, 9, 16, 31, 67, 128, 131, 260})
-      for (const auto& [op, verb] : std::vector<std::pair<Operator, unsigned>>{
-               {Max{}, linearize_verb}, {Min{}, linearize_verb}, {Average{}, vjp_verb}, {Sum{}, vjp_verb}}) {
-        if (planes > 31 && planes * volume(shape.plane) > 40'000) continue;
-        Dims dims{planes};
-        for (const Index size : shape.plane) dims.push_back(size);
-        Sliding window{.kernel = shape.kernel, .stride = shape.stride, .padding = shape.low};
-        compare(try_resolve(dims, window), op, verb);
-        // The same windows with an axis behind them that is not pooled.
-        for (Index a = 1; a < dims.rank; ++a) window.axes.push_back(a);
-        dims.push_back(planes % 2 == 0 ? 3 : 10);
-        compare(try_resolve(dims, window), op, verb);
-      }
-  for (const Index planes : {8, 40, 129})  // adaptive windows that lie apart
-    compare(try_resolve({planes, 12, 10}, Adaptive{.output = {4, 5}}), Max{}, linearize_verb);
-}
-
 // Taps so far apart that the nearest real one to a tap beyond the row is in no vector at its end.
 TEST(Thresholds, DilationsBeyondAVector) {
   Sweep sweep;
@@ -559,19 +392,6 @@ TEST(Thresholds, LongRows) {
       for (const Operator& op : std::vector<Operator>{Average{}, SmoothMax{1.5}, Lp{3}})
         sweep(try_resolve({1, h, 9000}, Sliding{.kernel = {std::min(h, k), k}}), Type::f32, op,
               forward_verb | jvp_verb);
-}
-
-// One window holds everything.
-TEST(Thresholds, GradientsOfGlobalAverages) {
-  Sweep sweep;
-  for (const Index w : {1, 2, 7, 16, 33})
-    for (const Type type : {Type::f32, Type::f64, Type::f16})
-      for (const Resolved& g :
-           {try_resolve({5, 3, w, 7}, Global{.last = 2}), try_resolve({5, w, 4}, Global{.axes = {0, 2}, .keep = false}),
-            try_resolve({3, w, 9}, Global{.axes = {1}}), try_resolve({2, 6, 6}, Sliding{.kernel = {5, 5}, .stride = 3}),
-            try_resolve({4, w}, Sliding{.kernel = {w + 2}, .padding = 1})})
-        for (const Operator& op : std::vector<Operator>{Average{}, Average{Divisor::real}, Average{3}, Sum{}})
-          sweep(g, type, op, vjp_verb);
 }
 
 TEST(Thresholds, InTwoDimensionsWindowsAlongTheRows) {
@@ -640,28 +460,6 @@ TEST(Thresholds, ForOtherScalars) {
           if (w == k + 1) sweep(deep, type, Min{}, values_and_winners);
           if (w == k + 1) sweep(deep, type, Average{}, forward_verb);
           if (!is_integer(type) && k < 10) sweep(g, type, SmoothMax{2}, forward_verb);
-        }
-}
-
-// Gradients so small that the divisor leaves nothing of them: what is left is +0 everywhere (A5).
-TEST(Thresholds, GradientsOfAveragesThatUnderflow) {
-  Sweep sweep;
-  for (const Type type : {Type::f32, Type::f64, Type::f16, Type::bf16})
-    for (const Index w : {3, 7, 40})
-      for (const Index s : {1, 3, 5})
-        for (const Resolved& g : {try_resolve({2, 9, w}, Sliding{.kernel = {3, 3}, .stride = s}),
-                                  try_resolve({20, 9, w}, Sliding{.kernel = {3, 3}, .stride = s, .axes = {1, 2}}),
-                                  try_resolve({9, w, 20}, Sliding{.kernel = {3, 3}, .stride = s, .axes = {0, 1}}),
-                                  try_resolve({9, w, 20}, Global{.axes = {0, 1}})}) {
-          Case c{.type = type, .op = Average{1000}, .geometry = g.geometry, .gy = Values::subnormal};
-          c.seed = ++sweep.seed;
-          c.gx_layout = {.order = {2, 0, 1}};
-          c.gy_layout = {.order = {1, 2, 0}};
-          c.threads = {1};
-          c.strided_threads = {1};
-          c.verbs = vjp_verb;
-          const std::string problem = g.problem || !is_due() ? std::string() : disagreement(c);
-          EXPECT_TRUE(problem.empty()) << problem;
         }
 }
 
