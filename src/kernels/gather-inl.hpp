@@ -196,6 +196,8 @@ struct FixedTaps {
   static constexpr Index count(int r) { return (kernel - 1 - least(r) + stride) / stride; }
   static constexpr Index number(int r, Index i) { return least(r) + (count(r) - 1 - i) * stride; }
   static constexpr Index shift(int r, Index i) { return (r + low - number(r, i)) / stride; }
+  static constexpr int phase_of(int tap) { return (tap + (stride - 1) * low) % stride; }
+  static constexpr Index shift_of(int tap) { return (phase_of(tap) + low - tap) / stride; }
 
  private:
   static constexpr Index least(int r) { return (r + low) % stride; }
@@ -314,8 +316,10 @@ class RowGather {
     Fixed<Taps>();
     if (last_ != 1) return;
     const Axis& rows = plan_.axes[0].source;
-    if (rows.kind == Axis::Kind::sliding && rows.kernel == k && rows.stride == Taps::stride && rows.dilation == 1)
-      sweep_ = &RowGather::template SweepLane<k, Taps>;
+    if (rows.kind != Axis::Kind::sliding || rows.kernel != k || rows.stride != Taps::stride || rows.dilation != 1)
+      return;
+    sweep_ = &RowGather::template SweepLane<k, Taps>;
+    narrow_ = {&RowGather::template SweepNarrowLane<k, Taps, 1>, &RowGather::template SweepNarrowLane<k, Taps, 2>};
   }
 
   void Run() {
@@ -331,6 +335,8 @@ class RowGather {
     shape.last = overlaps ? shape.cells / s - n : (shape.end - 1) * n;
     shape.lists = &lists_;
     shape.stream = Streams(plan_, static_cast<const T*>(plan_.outputs[0].data), inner_.in);
+    if (sweep_ != nullptr && !shape.stream && task_.begin == 0 && task_.end == plan_.axes[0].out && shape.end <= 2)
+      sweep_ = narrow_[static_cast<std::size_t>(shape.end - 1)];
     Index lowest = inner_.in, highest = -inner_.in;
     lists_.Each([&](Index shift, Index) {
       lowest = std::min(lowest, shift);
@@ -351,16 +357,20 @@ class RowGather {
 
     plan::Scratch scratch;
     const std::size_t row_axis = last_ - (flat ? 0 : 1);
-    slabs_.Ask(plan_, scratch, 0, row_axis, task_);
-    rows_.Ask(plan_, scratch, row_axis, last_, task_);
+    if (sweep_ == nullptr) {
+      slabs_.Ask(plan_, scratch, 0, row_axis, task_);
+      rows_.Ask(plan_, scratch, row_axis, last_, task_);
+    }
     const auto numbers = scratch.Ask<Number>(tables * box * n);
     const auto table_of = scratch.Ask<Index>(shape.end - shape.begin);
     const auto row_of_gradients = scratch.Ask<T>(windows * reads_.size());
     const auto row_of_winners = scratch.Ask<std::uint8_t>(windows * reads_.size());
     const auto row_of_sums = scratch.Ask<T>(sweep_ == nullptr ? 0 : 3 * (shape.end - shape.begin) * s * n);
     scratch.Take();
-    slabs_.Fill(plan_, scratch, (flat ? 1 : plan_.axes[row_axis].source.kernel) * inner_.kernel * n);
-    rows_.Fill(plan_, scratch, inner_.kernel * n);
+    if (sweep_ == nullptr) {
+      slabs_.Fill(plan_, scratch, (flat ? 1 : plan_.axes[row_axis].source.kernel) * inner_.kernel * n);
+      rows_.Fill(plan_, scratch, inner_.kernel * n);
+    }
     copied_gradients_ = scratch.At(row_of_gradients);
     copied_winners_ = scratch.At(row_of_winners);
     sums_ = scratch.At(row_of_sums);
@@ -390,6 +400,7 @@ class RowGather {
         const std::uint8_t* won = plan_.winners + places.won + lane * plan_.winner.lanes[l];
         T* gx = static_cast<T*>(plan_.outputs[0].data) + places.out + lane * plan_.outputs[0].lanes[l];
         FindRoom(at + lane);
+        FindEnd(gx, count - lane);
         if (sweep_ != nullptr)
           (this->*sweep_)(shape, {gy, won, table}, gx);
         else
@@ -474,18 +485,8 @@ class RowGather {
           for (int p = 0; p < s; ++p)
             sums[r][p] = r < kept ? hn::LoadU(d, carried + (r * vectors * s + p) * n) : hn::Zero(d);
         }
-        HWY_UNROLL(4)
-        for (int p = 0; p < s; ++p) {
-          HWY_UNROLL(4)
-          for (Index i = 0; i < taps.count(p); ++i) {
-            const auto gradient = hn::LoadU(d, gradients + taps.shift(p, i));
-            const auto winner = C::Winners(winners + taps.shift(p, i));
-            HWY_UNROLL(4)
-            for (int r = 0; r < k; ++r)
-              sums[r][p] = C::Add(sums[r][p], gradient, winner,
-                                  hn::Load(typename C::DN(), numbers + (r * k + taps.number(p, i)) * n));
-          }
-        }
+        const auto number_of = [&](int number) HWY_ATTR { return hn::Load(typename C::DN(), numbers + number * n); };
+        AddTaps<k, k - 1, Taps>(gradients, winners, number_of, sums);
         HWY_UNROLL(4)
         for (int r = 0; r < s; ++r) PutCells<s>(sums[r], to[r] + first * s, shape.cells - first * s, stream);
         HWY_UNROLL(4)
@@ -495,6 +496,90 @@ class RowGather {
         }
       }
     }
+  }
+  // The same for whole planes of so few vectors to a row that what is carried on stays in registers. A row's last
+  // vector runs over into the rows that are written next, as long as there are some.
+  template <int k, class Taps, int vectors>
+  HWY_NOINLINE void SweepNarrowLane(const RowShape& shape, const Source& lane, T* gx) {
+    constexpr int s = Taps::stride;
+    constexpr int kept = k - s;
+    const D d;
+    const Taps taps(*shape.lists);
+    const Axis& axis = plan_.axes[0].source;
+    const Index row_stride = plan_.outputs[0].pooled[0];
+    const Index gradient_stride = plan_.inputs[0].pooled[0], winner_stride = plan_.winner.pooled[0];
+    const Index rows = axis.in, outs = axis.out, cells = shape.cells;
+    const plan::Span room = room_;
+    const T* const end = end_;
+    Index firsts[vectors];
+    const Number* numbers[vectors];
+    HWY_UNROLL(2)
+    for (int v = 0; v < vectors; ++v) {
+      firsts[v] = shape.First(v);
+      numbers[v] = lane.numbers + shape.tables[v];
+    }
+    hn::VFromD<typename C::DN> known[k * k];
+    HWY_UNROLL(9)
+    for (int i = 0; i < k * k; ++i) known[i] = hn::Load(typename C::DN(), numbers[0] + i * n);
+    hn::VFromD<D> sums[vectors][k][s];
+    HWY_UNROLL(2)
+    for (int v = 0; v < vectors; ++v) {
+      HWY_UNROLL(4)
+      for (int r = 0; r < k; ++r) {
+        HWY_UNROLL(4)
+        for (int p = 0; p < s; ++p) sums[v][r][p] = hn::Zero(d);
+      }
+    }
+    const T* gradients = lane.gradients;
+    Index at = 0;
+    for (Index o = 0, row = -axis.padding.low; row < rows;
+         ++o, row += s, at += winner_stride, gradients += gradient_stride) {
+      if (HWY_LIKELY(o < outs)) {
+        const T* from = gradients;
+        const std::uint8_t* winners = lane.winners + at;
+        if (HWY_UNLIKELY(at < room.begin || at >= room.end)) {
+          Source source{from, winners, nullptr};
+          Copy(source, 0);
+          from = source.gradients;
+          winners = source.winners;
+        }
+        HWY_UNROLL(2)
+        for (int v = 0; v < vectors; ++v) {
+          const auto number_of = [&](int number) HWY_ATTR {
+            return vectors == 1 ? known[number] : hn::Load(typename C::DN(), numbers[v] + number * n);
+          };
+          AddTaps<k, k - 1, Taps>(from + firsts[v] + taps.lift, winners + firsts[v] + taps.lift, number_of, sums[v]);
+        }
+      }
+      // Rows that are complete.
+      HWY_UNROLL(4)
+      for (int r = 0; r < s; ++r) {
+        HWY_UNROLL(2)
+        for (int v = 0; v < vectors; ++v) {
+          if (row + r < 0 || row + r >= rows) continue;
+          PutCells<s>(sums[v][r], gx + (row + r) * row_stride + firsts[v] * s, cells - firsts[v] * s, end);
+        }
+      }
+      HWY_UNROLL(2)
+      for (int v = 0; v < vectors; ++v) {
+        HWY_UNROLL(4)
+        for (int r = 0; r < k; ++r) {
+          HWY_UNROLL(4)
+          for (int p = 0; p < s; ++p) sums[v][r][p] = r < kept ? sums[v][HWY_MIN(r + s, k - 1)][p] : hn::Zero(d);
+        }
+      }
+    }
+  }
+  // Tap `t` and those before it of a window of every row.
+  template <int k, int t, class Taps, class NumberOf>
+  static HWY_INLINE void AddTaps(const T* gradients, const std::uint8_t* winners, NumberOf&& number_of,
+                                 hn::VFromD<D> (&sums)[k][Taps::stride]) {
+    constexpr int p = Taps::phase_of(t);
+    const auto gradient = hn::LoadU(D(), gradients + Taps::shift_of(t));
+    const auto winner = C::Winners(winners + Taps::shift_of(t));
+    HWY_UNROLL(4)
+    for (int r = 0; r < k; ++r) sums[r][p] = C::Add(sums[r][p], gradient, winner, number_of(r * k + t));
+    if constexpr (t > 0) AddTaps<k, t - 1, Taps>(gradients, winners, number_of, sums);
   }
   // Vectors of every s-th cell, of which `left` are still to come.
   template <int s>
@@ -507,6 +592,21 @@ class RowGather {
       else
         hn::BlendedStore(cells, hn::FirstN(D(), static_cast<std::size_t>(std::clamp(left - m * n, Index{0}, n))), D(),
                          to + m * n);
+    }
+  }
+
+  // The same where what lies between the row and `end` is written later.
+  template <int s>
+  static HWY_INLINE void PutCells(const hn::VFromD<D> (&sums)[s], T* to, Index left, const T* end) {
+    HWY_UNROLL(4)
+    for (int m = 0; m < s; ++m) {
+      const Index more = left - m * n;
+      if (more <= 0) return;
+      const auto cells = Weave<T, s>::Row(sums, m);
+      if (HWY_LIKELY(more >= n || to + (m + 1) * n <= end))
+        hn::StoreU(cells, D(), to + m * n);
+      else
+        hn::BlendedStore(cells, hn::FirstN(D(), static_cast<std::size_t>(more)), D(), to + m * n);
     }
   }
 
@@ -574,6 +674,16 @@ class RowGather {
     room_ = {-before - reads_.begin, plane + after - reads_.end + 1};
   }
 
+  // The end of what is still written after a plane's rows: of the plane, or of the planes that follow it.
+  void FindEnd(const T* gx, Index lanes) {
+    const plan::Operand& to = plan_.outputs[0];
+    const auto l = static_cast<std::size_t>(plan_.lanes.rank - 1);
+    end_ = nullptr;
+    if (last_ != 1 || to.pooled[0] != inner_.in) return;
+    const Index plane = plan_.axes[0].source.in * inner_.in;
+    end_ = gx + plane * (to.lanes[l] == plane ? lanes : 1);
+  }
+
   // A row that stands alone is copied to where there is room around it.
   HWY_NOINLINE void Copy(Source& source, Index window) {
     T* gradients = copied_gradients_ + window * reads_.size() - reads_.begin;
@@ -606,7 +716,10 @@ class RowGather {
   SeenLists slabs_, rows_;                  // of all axes but the last two, and of the one before the last
   plan::Span reads_{};                      // of a row of outputs, what vectors read
   plan::Span room_{};
-  void (RowGather::*sweep_)(const RowShape& shape, const Source& lane, T* gx) = nullptr;
+  using Sweep = void (RowGather::*)(const RowShape& shape, const Source& lane, T* gx);
+  Sweep sweep_ = nullptr;
+  std::array<Sweep, 2> narrow_{};  // for one and two vectors to a row
+  const T* end_ = nullptr;
   T* copied_gradients_ = nullptr;
   std::uint8_t* copied_winners_ = nullptr;
   T* sums_ = nullptr;
@@ -620,7 +733,6 @@ class LaneGather {
   using Number = typename C::Number;
   static constexpr Index n = C::n;
   static constexpr Index side_by_side = 4;  // vectors
-  static constexpr Index most_windows = plan::max_side_windows;
 
  public:
   static void Run(const plan::Plan& plan, const PullTask& task) {
@@ -644,46 +756,55 @@ class LaneGather {
     T* gx = static_cast<T*>(plan.outputs[0].data) + places.out + task.begin * plan.outputs[0].pooled[0];
     const Index lanes = task.stop - task.first;
     const bool stream = Streams<T>(plan, gx, lanes);
-    std::array<Index, max_rank> cell{};
-    for (Index row = 0; row < rows.cells(); ++row) {
-      T* to = gx;
-      for (std::size_t a = 0; a < last; ++a) to += cell[a] * plan.outputs[0].pooled[a];
-      Next(cell, last, [&](std::size_t a) { return a == 0 ? task.end - task.begin : plan.axes[a].out; });
-      for (Index column = 0; column < columns.cells(); ++column, to += plan.outputs[0].pooled[last]) {
-        Source sources[most_windows];
-        Index windows = 0;
-        for (const Seen* far = rows.begin(row); far != rows.end(row); ++far)
-          for (const Seen* near = columns.begin(column); near != columns.end(column); ++near)
-            sources[windows++] = {gy + far->gradient + near->gradient, won + far->winner + near->winner,
-                                  numbers + far->number + near->number};
-        Index lane = 0;
-        for (; lane + side_by_side * n <= lanes; lane += side_by_side * n)
-          Gather<side_by_side>(sources, windows, lane, to, stream);
-        for (; lane + n <= lanes; lane += n) Gather<1>(sources, windows, lane, to, stream);
-        if (lane < lanes) Gather<1>(sources, windows, lanes - n, to, stream);
+    // As many lanes at a time as the nearest cache holds of the rows of gradients that a row of cells hears from.
+    Index heard = plan.axes[last].source.out * Index{sizeof(T) + 1};
+    for (std::size_t a = 0; a < last; ++a) heard *= plan.axes[a].kernel;
+    constexpr Index step = side_by_side * n;
+    const Index width = std::max(step, cache / std::max(Index{1}, heard) / step * step);
+    for (Index begin = 0; begin < lanes; begin += width) {
+      const Index end = std::min(lanes, begin + width);
+      std::array<Index, max_rank> cell{};
+      for (Index row = 0; row < rows.cells(); ++row) {
+        T* to = gx;
+        for (std::size_t a = 0; a < last; ++a) to += cell[a] * plan.outputs[0].pooled[a];
+        Next(cell, last, [&](std::size_t a) { return a == 0 ? task.end - task.begin : plan.axes[a].out; });
+        for (Index column = 0; column < columns.cells(); ++column, to += plan.outputs[0].pooled[last]) {
+          const Windows windows{
+              gy, won, numbers, rows.begin(row), rows.end(row), columns.begin(column), columns.end(column)};
+          Index lane = begin;
+          for (; lane + step <= end; lane += step) Gather<side_by_side>(windows, lane, to, stream);
+          for (; lane + n <= end; lane += n) Gather<1>(windows, lane, to, stream);
+          if (lane < end) Gather<1>(windows, lanes - n, to, stream);
+        }
       }
     }
     if (stream) hwy::FlushStream();
   }
 
  private:
-  struct Source {
+  static constexpr Index cache = Index{24} << 10;
+
+  // Those that hold a cell: rows of them, and columns.
+  struct Windows {
     const T* gradients;
     const std::uint8_t* winners;
-    const Number* number;
+    const Number* numbers;
+    const Seen *far, *far_end, *near, *near_end;
   };
 
   template <int vectors>
-  static HWY_INLINE void Gather(const Source* sources, Index windows, Index lane, T* to, bool stream) {
+  static HWY_INLINE void Gather(const Windows& windows, Index lane, T* to, bool stream) {
     hn::VFromD<D> sums[vectors];
     HWY_UNROLL(4)
     for (int v = 0; v < vectors; ++v) sums[v] = hn::Zero(D());
-    for (Index w = 0; w < windows; ++w) {
-      const auto number = hn::Load(typename C::DN(), sources[w].number);
-      HWY_UNROLL(4)
-      for (int v = 0; v < vectors; ++v)
-        sums[v] = C::Add(sums[v], sources[w].gradients + lane + v * n, sources[w].winners + lane + v * n, number);
-    }
+    for (const Seen* far = windows.far; far != windows.far_end; ++far)
+      for (const Seen* near = windows.near; near != windows.near_end; ++near) {
+        const T* const gradients = windows.gradients + far->gradient + near->gradient + lane;
+        const std::uint8_t* const winners = windows.winners + far->winner + near->winner + lane;
+        const auto number = hn::Load(typename C::DN(), windows.numbers + far->number + near->number);
+        HWY_UNROLL(4)
+        for (int v = 0; v < vectors; ++v) sums[v] = C::Add(sums[v], gradients + v * n, winners + v * n, number);
+      }
     HWY_UNROLL(4)
     for (int v = 0; v < vectors; ++v) Put(sums[v], D(), to + lane + v * n, stream);
   }

@@ -1,13 +1,16 @@
-// The adjoint of sums over windows that do not overlap, or only along the last axis and far apart there: gradients,
-// scaled, are repeated, and what lies in no window becomes 0. The plan is the adjoint's: its outputs are the cells of
-// the input, each with at most one tap along the other axes. Rows, or lanes of a cell, that repeat the ones before are
-// copied from there.
+// The adjoint of sums over windows that do not overlap, or that begin far apart: gradients, scaled, are repeated, and
+// what lies in no window becomes 0. The plan is the adjoint's: its outputs are the cells of the input. Rows, or lanes
+// of a cell, that repeat the ones before are copied from there.
 #if defined(CENOTE_KERNELS_REPEAT_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_KERNELS_REPEAT_INL_HPP
 #undef CENOTE_KERNELS_REPEAT_INL_HPP
 #else
 #define CENOTE_KERNELS_REPEAT_INL_HPP
 #endif
+
+#include <array>
+#include <cmath>
+#include <type_traits>
 
 #include "kernels/patterns-inl.hpp"
 #include "kernels/rows-inl.hpp"
@@ -23,9 +26,10 @@ class Repeat {
     return plan.pattern != nullptr ? Patterned<T, false>::Tasks(plan) : PullTask::Count(plan);
   }
   static void Run(const plan::Plan& plan, Index number) {
-    const Repeat repeat(plan);
+    Repeat repeat(plan);
     if (plan.pattern != nullptr) return repeat.ByPattern(number);
     const PullTask task(plan, number);
+    repeat.ListRuns();
     const auto inner = static_cast<std::size_t>(plan.lanes.rank - 1);
     EachRunOfLanes(plan, task.first, task.stop, [&](LanePlaces places, Index, Index count) {
       if (plan.outputs[0].access == plan::Access::lanes)
@@ -50,12 +54,31 @@ class Repeat {
     T* to;
     const T* same;
     Index begin, end;
+    const Index* counts = nullptr;  // along each axis but the last, if it hears from several rows of gradients
+  };
+
+  // Cells up to `end` that hear from the same outputs.
+  struct RunOfCells {
+    Index end, start, count;
   };
 
   explicit Repeat(const plan::Plan& plan)
       : plan_(plan), axis_(plan.axes[static_cast<std::size_t>(plan.rank - 1)]), scale_(plan.formula.scale),
         in_(plan.inputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)]),
         out_(plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)]) {}
+
+  // Rows of which there are many have the same runs.
+  void ListRuns() {
+    bool added = false;
+    for (int a = 0; a + 1 < plan_.rank; ++a) added = added || plan_.axes[static_cast<std::size_t>(a)].kernel > 1;
+    if (plan_.outputs[0].access == plan::Access::lanes || plan_.rank == 1 || axis_.out > 4096 || !(added || ByRuns()))
+      return;
+    plan::Scratch scratch;
+    const auto runs = scratch.Ask<RunOfCells>(axis_.out);
+    scratch.Take();
+    runs_ = scratch.At(runs);
+    for (Index i = 0, r = 0; i < axis_.out; i = runs_[r++].end) runs_[r] = RunAt(i, axis_.out);
+  }
 
   [[nodiscard]] T Scaled(T gradient) const {
     return static_cast<T>(static_cast<double>(gradient) * scale_) + T{0};  // no -0 (A5)
@@ -99,25 +122,44 @@ class Repeat {
     const T* gradients = static_cast<const T*>(plan_.inputs[0].data) + places.in;
     T* to = static_cast<T*>(plan_.outputs[0].data) + places.out;
     if (last == 0) return use({gradients, to, nullptr, task.begin, task.end});
-    std::array<Index, max_rank> at{};
+    const plan::PooledAxis& near = plan_.axes[last - 1];
+    const Index near_stride = plan_.outputs[0].pooled[last - 1];
+    const auto size = [&](std::size_t a) { return a == 0 ? task.end - task.begin : plan_.axes[a].out; };
+    std::array<Index, max_rank> at{}, counts{}, counts_before{};
     const T* before = nullptr;
     const T* before_from = nullptr;
     do {
       Cells cells{gradients, to, nullptr, 0, axis_.out};
-      bool inside = true;
+      Index rows = 1;  // of gradients that this one hears from
       for (std::size_t a = 0; a < last; ++a) {
         const Index i = at[a] + (a == 0 ? task.begin : 0);
         const plan::Taps& taps = plan_.axes[a].taps[i];
-        inside = inside && taps.count > 0;
+        counts[a] = taps.count;
+        rows *= taps.count;
         cells.from += taps.start * plan_.inputs[0].pooled[a];
         cells.to += i * plan_.outputs[0].pooled[a];
       }
-      if (!inside) cells.from = nullptr;
-      if (before != nullptr && before_from == cells.from) cells.same = before;
+      if (rows == 0) cells.from = nullptr;
+      const T* const from = cells.from;
+      if (before != nullptr && before_from == from && counts == counts_before) {
+        cells.same = before;
+      } else if (rows > 1) {
+        cells.counts = counts.data();
+      }
       use(cells);
+      // Rows that hear from the same outputs are copied from one, so that none waits for the one before.
+      const Index begin = last == 1 ? task.begin : 0;
+      const Index end = EndOfRun(near, begin + at[last - 1], begin + size(last - 1)) - begin;
+      cells.same = cells.to;
+      while (++at[last - 1] < end) {
+        cells.to += near_stride;
+        use(cells);
+      }
+      --at[last - 1];
       before = cells.to;
-      before_from = cells.from;
-    } while (Next(at, last, [&](std::size_t a) { return a == 0 ? task.end - task.begin : plan_.axes[a].out; }));
+      before_from = from;
+      counts_before = counts;
+    } while (Next(at, last, size));
   }
 
   // Every plane repeats one gradient, and follows the one before.
@@ -156,8 +198,8 @@ class Repeat {
     T* to = cells.to + begin;
     if (cells.same != nullptr) return CopyCells(cells.same + begin, size, to);
     if (cells.from == nullptr) return Fill(T{}, size, to);
+    if (cells.counts != nullptr || ByRuns()) return Runs(cells);
     if (axis_.whole) return Fill(Scaled(cells.from[0]), size, to);
-    if (axis_.source.stride > 4) return Runs(cells);
     if (in_ == 1 && axis_.spread > 0) {
       switch (axis_.spread) {
         case 2: return Spread<2>(cells);
@@ -173,15 +215,21 @@ class Repeat {
   }
   // The end of the cells that hear from the same outputs as cell i. There is nobody else between such cells, so that
   // steps may grow and shrink again; between cells that hear from nobody there may be.
-  [[nodiscard]] Index EndOfRun(Index i, Index limit) const {
-    const plan::Taps& taps = axis_.taps[i];
+  [[nodiscard]] static Index EndOfRun(const plan::PooledAxis& axis, Index i, Index limit) {
+    const plan::Taps& taps = axis.taps[i];
     if (taps.count == 0) {
-      while (++i < limit && axis_.taps[i].count == 0) {}
+      while (++i < limit && axis.taps[i].count == 0) {}
       return i;
+    }
+    const Axis& source = axis.source;
+    if (source.kind == Axis::Kind::sliding && source.dilation == 1) {  // until a window ends or begins
+      const Index next = taps.start + taps.count;
+      if (next < source.out) limit = std::min(limit, source.position(next, 0));
+      return std::min(limit, source.position(taps.start, source.kernel));
     }
     Index step = 1;
     while (true) {
-      if (i + step < limit && axis_.taps[i + step].count == taps.count && axis_.taps[i + step].start == taps.start) {
+      if (i + step < limit && axis.taps[i + step].count == taps.count && axis.taps[i + step].start == taps.start) {
         i += step;
         step *= 2;
       } else if (step == 1) {
@@ -191,17 +239,62 @@ class Repeat {
       }
     }
   }
-  // Cells that hear from the same outputs, run by run.
+  [[nodiscard]] bool ByRuns() const { return !axis_.whole && axis_.source.stride > 4; }
+  // Cells that hear from the same outputs, run by run. What a vector writes beyond its run is written again by the
+  // next.
   void Runs(const Cells& cells) const {
-    for (Index i = cells.begin; i < cells.end;) {
-      const plan::Taps& taps = axis_.taps[i];
-      const Index end = EndOfRun(i, cells.end);
-      double sum = 0;
-      for (Index t = 0; t < taps.count; ++t)
-        sum += static_cast<double>(cells.from[(taps.start + t * axis_.step) * in_]);
-      Fill(static_cast<T>(sum * scale_) + T{0}, end - i, cells.to + i);
-      i = end;
+    if (runs_ == nullptr) {
+      for (Index i = cells.begin; i < cells.end;) {
+        const RunOfCells run = RunAt(i, cells.end);
+        WriteRun(cells, i, run);
+        i = run.end;
+      }
+      return;
     }
+    const RunOfCells* run = runs_;
+    for (Index i = 0; i < cells.end; i = run++->end) WriteRun(cells, i, *run);
+  }
+  [[nodiscard]] RunOfCells RunAt(Index i, Index limit) const {
+    if (axis_.whole) return {limit, 0, 1};
+    return {EndOfRun(axis_, i, limit), axis_.taps[i].start, axis_.taps[i].count};
+  }
+  [[nodiscard]] Index PlaceOfRow(const std::array<Index, max_rank>& tap) const {
+    Index place = 0;
+    for (int i = 0; i + 1 < plan_.rank; ++i) {
+      const auto a = static_cast<std::size_t>(i);
+      place += tap[a] * plan_.axes[a].step * plan_.inputs[0].pooled[a];
+    }
+    return place;
+  }
+  // As accurate as where gradients are not repeated: with what f64 loses.
+  struct Sum {
+    double high = 0, low = 0;
+    HWY_INLINE void Add(double value) {
+      const double sum = high + value;
+      if constexpr (std::is_same_v<T, double>) {
+        const double rest = sum - high;
+        low += (high - (sum - rest)) + (value - rest);
+      }
+      high = sum;
+    }
+    [[nodiscard]] double Value() const { return std::isfinite(high) ? high + low : high; }
+  };
+  HWY_INLINE void WriteRun(const Cells& cells, Index i, const RunOfCells& run) const {
+    const D d;
+    const T* const from = cells.from + run.start * in_;
+    Sum sum;
+    std::array<Index, max_rank> tap{};
+    do {
+      Index place = 0;
+      if (cells.counts != nullptr) place = PlaceOfRow(tap);
+      for (Index t = 0; t < run.count; ++t) sum.Add(static_cast<double>(from[place + t * axis_.step * in_]));
+    } while (cells.counts != nullptr &&
+             Next(tap, static_cast<std::size_t>(plan_.rank - 1), [&](std::size_t a) { return cells.counts[a]; }));
+    const T value = static_cast<T>(sum.Value() * scale_) + T{0};
+    const Index vectors_end = std::min(run.end, cells.end - n + 1);
+    const auto v = hn::Set(d, value);
+    for (; i < vectors_end; i += n) hn::StoreU(v, d, cells.to + i);
+    for (; i < run.end; ++i) cells.to[i] = value;
   }
   // Windows s apart, a vector of them at a time; the last vector may begin inside the one before.
   template <Index s>
@@ -267,6 +360,7 @@ class Repeat {
   const plan::PooledAxis& axis_;  // the last
   double scale_;
   Index in_, out_;  // between neighbours along it
+  RunOfCells* runs_ = nullptr;
 };
 
 }  // namespace cenote::HWY_NAMESPACE

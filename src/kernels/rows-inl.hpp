@@ -25,7 +25,7 @@ HWY_INLINE void CopyCells(const T* from, Index count, T* to) {
     return;
   }
   for (Index i = 0; i + n <= count; i += n) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-  hn::StoreU(hn::LoadU(d, from + count - n), d, to + count - n);
+  if (count % n != 0) hn::StoreU(hn::LoadU(d, from + count - n), d, to + count - n);
 }
 
 // Of integers, the largest or smallest of some rows, cell by cell; the last vector may begin inside the one before.

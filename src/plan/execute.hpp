@@ -406,7 +406,11 @@ inline void cut_rows(Plan& plan, Index unit) {
   Index row = 1;
   for (int a = 1; a < plan.rank; ++a) row *= std::max(Index{1}, plan.axes[static_cast<std::size_t>(a)].out);
   Index rows = std::max(Index{1}, (Index{1} << 16) / row);
-  plan.vectors = std::clamp(rows / std::max(Index{1}, first.out), Index{1}, std::max(Index{1}, plan.lanes.count / 16));
+  // A sixteenth of the lanes at most, but four, which scatter in turn, and what is worth a task if planes are small.
+  const Index plane = std::max(Index{1}, row * first.out);
+  const Index most = std::max({plan.lanes.count / 16, std::min(Index{4}, plan.lanes.count / 2),
+                               std::min(plan.lanes.count, (Index{1} << 13) / plane)});
+  plan.vectors = std::clamp(rows / std::max(Index{1}, first.out), Index{1}, std::max(Index{1}, most));
   // Lanes that are neighbours in memory stay together.
   if (plan.outputs[0].access == Access::lanes) {
     const Index inner = plan.lanes.sizes[static_cast<std::size_t>(plan.lanes.rank - 1)];
@@ -429,17 +433,24 @@ inline bool go_by_pattern(Run& run, Index element, Index vector, bool winners, b
   return true;
 }
 
-// Gradients are only repeated: lanes are neighbours on both sides, or cells are on this one. Windows may share cells
-// along the last axis if they begin far from each other: then many cells have the same ones.
+// Windows lie apart, or share cells but begin so far from each other that many cells hear from the same ones.
+inline bool begin_far(const Axis& axis) {
+  return lie_apart(axis) || (axis.kind == Axis::Kind::sliding && axis.stride >= 8);
+}
+inline bool begin_far(const Geometry& g) {
+  for (int a = 0; a < g.rank(); ++a)
+    if (!begin_far(g.axis(a))) return false;
+  return true;
+}
+
+// Gradients are only repeated: lanes are neighbours on both sides, or cells are on this one.
 inline bool repeats(const Plan& plan, const Kernels& table) {
   if (table.repeat.run == nullptr) return false;
-  const PooledAxis& last = plan.axes[static_cast<std::size_t>(plan.rank - 1)];
-  for (int a = 0; a + 1 < plan.rank; ++a)
-    if (!lie_apart(plan.axes[static_cast<std::size_t>(a)].source)) return false;
   const bool by_lanes = plan.outputs[0].access == Access::lanes;
-  if (!lie_apart(last.source) &&
-      (by_lanes || last.block > 0 || last.source.kind == Axis::Kind::adaptive || last.source.stride < 16))
-    return false;
+  for (int a = 0; a < plan.rank; ++a) {
+    const PooledAxis& axis = plan.axes[static_cast<std::size_t>(a)];
+    if (!lie_apart(axis.source) && (by_lanes || axis.block > 0 || !begin_far(axis.source))) return false;
+  }
   return by_lanes ? plan.inputs[0].access == Access::lanes
                   : plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)] == 1;
 }
@@ -459,6 +470,97 @@ inline void merge_whole_axes(Plan& plan) {
   }
 }
 
+// What an average multiplies the gradients of its windows by: a number, and one for every output of an axis along which
+// divisors differ.
+struct Shares {
+  double scale = 1;
+  std::array<double*, max_rank> of{};  // by axis of the geometry
+  bool differ = false;
+};
+inline Shares shares_of(const Average& op, const Geometry& g, Tables& tables) {
+  Shares shares;
+  if (op.divisor.kind == Divisor::Kind::fixed) {
+    shares.scale /= static_cast<double>(op.divisor.number);
+    return shares;
+  }
+  const auto count = [&](const Axis& axis, Index o) {
+    const AxisWindow window = axis.window(o);
+    return op.divisor.kind == Divisor::Kind::real ? window.real : window.padded;
+  };
+  double product = 1;
+  for (int a = 0; a < g.rank(); ++a) {
+    const Axis& axis = g.axis(a);
+    if (!Builder::reduces(axis)) continue;
+    bool uniform = true;
+    for (Index o = 1; o < axis.out && uniform; ++o) uniform = count(axis, o) == count(axis, 0);
+    if (uniform) {
+      if (axis.out > 0) product *= static_cast<double>(count(axis, 0));
+      continue;
+    }
+    double* const own = tables.numbers(axis.out);
+    // A window without a tap reaches nobody, whatever its share.
+    for (Index o = 0; o < axis.out; ++o) own[o] = 1.0 / static_cast<double>(std::max(Index{1}, count(axis, o)));
+    shares.of[static_cast<std::size_t>(a)] = own;
+    shares.differ = true;
+  }
+  shares.scale /= product;
+  return shares;
+}
+
+// The gradients times their shares, where they lie in `to`.
+template <class T>
+void share_out(const Geometry& g, const Shares& shares, const View<const T>& gy, const View<T>& to,
+               const Execution& exec) {
+  std::array<int, max_rank> axes{};  // the outermost first
+  const auto end = axes.begin() + g.rank();
+  std::iota(axes.begin(), end, 0);
+  std::stable_sort(axes.begin(), end, [&](int a, int b) { return to.strides()[a] > to.strides()[b]; });
+  const int inner = axes[static_cast<std::size_t>(g.rank() - 1)];
+  const Index row = gy.dims()[inner];
+  if (gy.size() == 0) return;
+  const Index rows = gy.size() / row;
+  constexpr Index part = 1 << 14;
+  const Index rows_of_task = std::max(Index{1}, part / row);
+  each_task(exec, cenote::detail::ceil_div(rows, rows_of_task), gy.size(), [&](Index task) {
+    const Index last = std::min(rows, (task + 1) * rows_of_task);
+    for (Index r = task * rows_of_task; r < last; ++r) {
+      Index rest = r, from = 0, at = 0;
+      double scale = shares.scale;
+      for (int i = g.rank() - 1; i-- > 0;) {
+        const int a = axes[static_cast<std::size_t>(i)];
+        const Index o = rest % gy.dims()[a];
+        rest /= gy.dims()[a];
+        from += o * gy.strides()[a];
+        at += o * to.strides()[a];
+        if (const double* own = shares.of[static_cast<std::size_t>(a)]) scale *= own[o];
+      }
+      const double* const own = shares.of[static_cast<std::size_t>(inner)];
+      const T* const gradients = gy.data() + from;
+      T* const shared = to.data() + at;
+      const Index step = gy.strides()[inner];
+      for (Index o = 0; o < row; ++o)
+        shared[o] =
+            static_cast<T>(static_cast<double>(gradients[o * step]) * (own == nullptr ? scale : scale * own[o]));
+    }
+  });
+}
+
+// Row-major strides if axes were in the order in which they lie in memory here.
+inline Dims dense_like(const Dims& dims, const Dims& strides) {
+  std::array<int, max_rank> axes{};
+  const auto end = axes.begin() + dims.rank;
+  std::iota(axes.begin(), end, 0);
+  std::stable_sort(axes.begin(), end, [&](int a, int b) { return std::abs(strides[a]) > std::abs(strides[b]); });
+  Dims out = Dims::filled(dims.rank, 0);
+  Index step = 1;
+  for (int i = dims.rank; i-- > 0;) {
+    const int a = axes[static_cast<std::size_t>(i)];
+    out[a] = step;
+    step *= dims[a];
+  }
+  return out;
+}
+
 // The adjoint of a sum or an average: gradients, divided by what their windows divide by, summed per input.
 template <class T, class Op>
 bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const View<T>& gx, const Execution& exec,
@@ -475,71 +577,54 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
   request.runs = plain.runs;
   request.inputs[0] = array_of(gy, spec::detail::output_strides(g, gy.strides()), false);
   request.outputs[0] = array_of(gx, gx.strides(), true);
-  bool weighted = false;
-  double scale = 1;
-  if constexpr (std::same_as<Op, Average>) {
-    if (op.divisor.kind == Divisor::Kind::fixed) {
-      scale /= static_cast<double>(op.divisor.number);
-    } else {
-      const auto count = [&](const Axis& axis, Index o) {
-        const AxisWindow window = axis.window(o);
-        return op.divisor.kind == Divisor::Kind::real ? window.real : window.padded;
-      };
-      double product = 1;
-      int pooled = 0;
-      for (int a = 0; a < g.rank(); ++a) {
-        const Axis& axis = g.axis(a);
-        if (!Builder::reduces(axis)) continue;
-        bool uniform = true;
-        for (Index o = 1; o < axis.out && uniform; ++o) uniform = count(axis, o) == count(axis, 0);
-        if (uniform) {
-          if (axis.out > 0) product *= static_cast<double>(count(axis, 0));
-        } else {
-          double* weights = run.tables().numbers(axis.out);
-          // A window without a tap reaches nobody, whatever its weight.
-          for (Index o = 0; o < axis.out; ++o)
-            weights[o] = 1.0 / static_cast<double>(std::max(Index{1}, count(axis, o)));
-          run.plan().axes[static_cast<std::size_t>(pooled)].weights = weights;
-          weighted = true;
-        }
-        ++pooled;
-      }
-      scale /= product;
-    }
-  }
+  Shares shares;
+  if constexpr (std::same_as<Op, Average>) shares = shares_of(op, g, run.tables());
   // In f64 a gradient is divided before it is added, so that no sum overflows that need not.
-  if (std::same_as<T, double> && scale != 1 && !lie_apart(g)) {
-    int pooled = -1;
-    Index last = 1;
-    for (int a = 0; a < g.rank(); ++a) {
-      if (!Builder::reduces(g.axis(a))) continue;
-      ++pooled;
-      last = g.axis(a).out;
-    }
-    if (pooled >= 0) {
-      PooledAxis& axis = run.plan().axes[static_cast<std::size_t>(pooled)];
-      double* weights = run.tables().numbers(last);
-      for (Index o = 0; o < last; ++o) weights[o] = (axis.weights == nullptr ? 1.0 : axis.weights[o]) * scale;
-      axis.weights = weights;
-      weighted = true;
-      scale = 1;
+  if (std::same_as<T, double> && shares.scale != 1 && !lie_apart(g)) {
+    int last = -1;
+    for (int a = 0; a < g.rank(); ++a)
+      if (Builder::reduces(g.axis(a))) last = a;
+    if (last >= 0) {
+      double*& own = shares.of[static_cast<std::size_t>(last)];
+      const Index count = g.axis(last).out;
+      if (own == nullptr) {
+        own = run.tables().numbers(count);
+        std::fill_n(own, count, 1.0);
+      }
+      for (Index o = 0; o < count; ++o) own[o] *= shares.scale;
+      shares.scale = 1;
+      shares.differ = true;
     }
   }
+  int pooled = 0;
+  for (int a = 0; a < g.rank(); ++a)
+    if (Builder::reduces(g.axis(a)))
+      run.plan().axes[static_cast<std::size_t>(pooled++)].weights = shares.of[static_cast<std::size_t>(a)];
   run.build();
-  run.plan().formula.scale = scale;
-  if (!weighted && lie_apart(g) && table.repeat.run != nullptr &&
+  run.plan().formula.scale = shares.scale;
+  const bool repeated = repeats(run.plan(), table);
+  // Gradients that are hardly added cost less to divide before they are than when they are: in every layout, as halves
+  // of an ulp are lost then.
+  if (shares.differ && gy.dims().rank == g.rank() && (lie_apart(g) || (begin_far(g) && sizeof(T) >= 4))) {
+    const Dims strides = dense_like(gy.dims(), gy.strides());
+    double* const memory = run.tables().numbers(gy.size() * Index{sizeof(T)} / Index{sizeof(double)} + 1);
+    const View<T> shared(reinterpret_cast<T*>(memory), gy.dims(), strides);
+    share_out(g, shares, gy, shared, exec);
+    return pull_sum<T>(Sum{}, g, View<const T>(shared.data(), shared.dims(), shared.strides()), gx, exec, near);
+  }
+  if (!shares.differ && lie_apart(g) && table.repeat.run != nullptr &&
       go_by_pattern(run, sizeof(T), table.vector, false, true)) {
     run(table.repeat);
     return true;
   }
-  if (!weighted && repeats(run.plan(), table)) {
+  if (!shares.differ && repeated) {
     merge_whole_axes(run.plan());
     cut_rows(run.plan(), 1);
     run(table.repeat);
     return true;
   }
   // Every axis of a weighted sum weighs.
-  if (weighted)
+  if (shares.differ)
     for (int a = 0; a < run.plan().rank; ++a) {
       PooledAxis& axis = run.plan().axes[static_cast<std::size_t>(a)];
       if (axis.weights != nullptr) continue;
@@ -548,8 +633,8 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
       axis.weights = ones;
     }
   std::atomic<bool> odd = false;
-  if (!weighted && near) run.plan().odd = &odd;
-  run(!weighted ? plain : lengthy ? table.long_weighted : table.weighted);
+  if (!shares.differ && near) run.plan().odd = &odd;
+  run(!shares.differ ? plain : lengthy ? table.long_weighted : table.weighted);
   if constexpr (std::same_as<T, float>)
     if (odd) replace_infinite(gx, [&](const View<T>& other) { pull_sum<T>(op, g, gy, other, exec, false); });
   return true;
@@ -560,8 +645,14 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
 }
 
 // Outputs of a row from which on gathering in vectors costs less than going to one cell per output, if they are no
-// whole vectors.
-inline constexpr Index least_gathering_row = 20;
+// whole vectors. Square windows sweep down small planes with everything in registers.
+inline Index least_gathering_row(const Plan& plan) {
+  const Axis& rows = plan.axes[0].source;
+  const Axis& row = plan.axes[static_cast<std::size_t>(plan.rank - 1)].source;
+  const bool alike = plan.rank == 2 && rows.kernel == row.kernel && rows.stride == row.stride;
+  const bool sweeps = alike && row.kernel == 3 && row.stride <= 2 && rows.dilation == 1 && row.dilation == 1;
+  return !sweeps ? 20 : row.stride == 1 ? 8 : 7;
+}
 
 // gx = gradients added at the winners.
 template <class T>
@@ -588,11 +679,12 @@ bool pull(const Geometry& g, const Winners& winners, const View<const T>& gy, co
   const bool by_lanes = plan.outputs[0].access == Access::lanes;
   plan.few_windows = compares && by_lanes && windows <= max_side_windows && plan.inputs[0].access == Access::lanes &&
                      plan.winner.access == Access::lanes;
-  plan.rows = compares && !by_lanes && (plan.rank <= 2 || (windows == 1 && last.source.out >= 32)) &&
-              taps <= (last.source.kernel <= 3 ? max_row_taps : 16) && last.source.kind == Axis::Kind::sliding &&
-              last.source.stride <= 4 && plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)] == 1 &&
-              (last.source.out >= least_gathering_row || last.source.out * Index{sizeof(T)} % table.vector == 0) &&
-              gx.size() >= 1024;
+  plan.rows =
+      compares && !by_lanes && (plan.rank <= 2 || (windows == 1 && last.source.out >= 32)) &&
+      taps <= (last.source.kernel <= 3 ? max_row_taps : 16) && last.source.kind == Axis::Kind::sliding &&
+      last.source.stride <= 4 && plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)] == 1 &&
+      (last.source.out >= least_gathering_row(plan) || last.source.out * Index{sizeof(T)} % table.vector == 0) &&
+      gx.size() >= 1024;
   if (compares && go_by_pattern(run, sizeof(T), table.vector, true, plan.rows || by_lanes)) {
     run(table.pull);
     return true;

@@ -60,19 +60,24 @@ bool spin_until(Ready ready) {
   return false;
 }
 
-// What nobody has claimed yet of the job at hand, in one word, so that a claim is one compare-and-swap: the chunks
+// What nobody has claimed yet of a job, in one word, so that a claim is one compare-and-swap: the chunks
 // front .. back-1, and how many helpers may take part. The caller claims from the front and the helpers from the back,
 // so that the same thread meets the same data again in the next call. A claim takes half of an even share of what is
 // left: few claims, for each costs about 50 ns when cores compete, and small ones at the end, where they balance.
 struct Open {
   std::uint64_t front, back, helpers;
 
+  static constexpr Index most_chunks = 0xffff;
+
   [[nodiscard]] std::uint64_t share() const { return std::max<std::uint64_t>(1, (back - front) / (2 * (helpers + 1))); }
+  [[nodiscard]] bool invites(Index helper) const {
+    return front != back && static_cast<std::uint64_t>(helper) < helpers;
+  }
 
   static Open from(std::uint64_t word) { return {word & 0xffff, word >> 16 & 0xffff, word >> 32}; }
   [[nodiscard]] std::uint64_t word() const { return front | back << 16 | helpers << 32; }
 };
-static_assert(most_threads * chunks_per_thread <= 0xffff);
+static_assert(most_threads * chunks_per_thread <= Open::most_chunks);
 
 struct Job {
   detail::Range range = nullptr;
@@ -88,6 +93,29 @@ struct Job {
 struct Claim {
   Index first = 0, count = 0;
 };
+
+Claim claim_front(std::atomic<std::uint64_t>& chunks) {
+  std::uint64_t word = chunks.load(std::memory_order_relaxed);
+  for (;;) {
+    Open open = Open::from(word);
+    if (open.front == open.back) return {};
+    const Claim claim{static_cast<Index>(open.front), static_cast<Index>(open.share())};
+    open.front += open.share();
+    if (chunks.compare_exchange_weak(word, open.word(), std::memory_order_relaxed)) return claim;
+  }
+}
+
+Claim claim_back(std::atomic<std::uint64_t>& chunks, Index helper) {
+  std::uint64_t word = chunks.load(std::memory_order_relaxed);
+  for (;;) {
+    Open open = Open::from(word);
+    if (!open.invites(helper)) return {};
+    const auto count = static_cast<Index>(open.share());
+    open.back -= open.share();
+    if (chunks.compare_exchange_weak(word, open.word(), std::memory_order_acquire, std::memory_order_relaxed))
+      return {static_cast<Index>(open.back), count};
+  }
+}
 
 // One job at a time. `job_` is written while nothing is open and read only by those who hold a claim, which the caller
 // waits for: a helper that comes late finds nothing open and touches nothing else.
@@ -107,7 +135,7 @@ class Pool {
     int mine = 0;
     {
       const InsideTask mark;
-      for (Claim got = claim_front(); got.count != 0; got = claim_front()) {
+      for (Claim got = claim_front(open_); got.count != 0; got = claim_front(open_)) {
         job_.run_chunks(got.first, got.count);
         mine += static_cast<int>(got.count);
       }
@@ -149,41 +177,14 @@ class Pool {
     return std::min(started_, wanted);
   }
 
-  Claim claim_front() {
-    std::uint64_t word = open_.load(std::memory_order_relaxed);
-    for (;;) {
-      Open open = Open::from(word);
-      if (open.front == open.back) return {};
-      const Claim claim{static_cast<Index>(open.front), static_cast<Index>(open.share())};
-      open.front += open.share();
-      if (open_.compare_exchange_weak(word, open.word(), std::memory_order_relaxed)) return claim;
-    }
-  }
-
-  Claim claim_back(int h) {
-    std::uint64_t word = open_.load(std::memory_order_relaxed);
-    for (;;) {
-      Open open = Open::from(word);
-      if (!invites(open, h)) return {};
-      const auto count = static_cast<Index>(open.share());
-      open.back -= open.share();
-      if (open_.compare_exchange_weak(word, open.word(), std::memory_order_acquire, std::memory_order_relaxed))
-        return {static_cast<Index>(open.back), count};
-    }
-  }
-
-  static bool invites(const Open& open, int h) {
-    return open.front != open.back && static_cast<std::uint64_t>(h) < open.helpers;
-  }
-
   void help(int h) {
     const InsideTask mark;
     const auto called = [&] {
-      return invites(Open::from(open_.load(std::memory_order_relaxed)), h) || stop_.load(std::memory_order_relaxed);
+      return Open::from(open_.load(std::memory_order_relaxed)).invites(h) || stop_.load(std::memory_order_relaxed);
     };
     while (!stop_.load(std::memory_order_relaxed)) {
       int mine = 0;
-      for (Claim got = claim_back(h); got.count != 0; got = claim_back(h)) {
+      for (Claim got = claim_back(open_, h); got.count != 0; got = claim_back(open_, h)) {
         if (mine == 0) wake_below(h);
         job_.run_chunks(got.first, got.count);
         mine += static_cast<int>(got.count);
@@ -197,7 +198,7 @@ class Pool {
   void sleep(int h) {
     std::atomic<int>& sleeping = helper(h).sleeping;
     sleeping.store(1);
-    if (invites(Open::from(open_.load()), h) || stop_.load()) {
+    if (Open::from(open_.load()).invites(h) || stop_.load()) {
       sleeping.store(0);
       return;
     }
@@ -213,7 +214,7 @@ class Pool {
   void wake_below(int h) {
     const Open open = Open::from(open_.load());
     for (int child = 2 * h + 2; child <= 2 * h + 3; ++child)
-      if (invites(open, child)) wake(child);
+      if (open.invites(child)) wake(child);
   }
 
   alignas(64) std::atomic<std::uint64_t> open_{0};
@@ -251,19 +252,19 @@ struct Lifetime {
 };
 const Lifetime lifetime;
 
-// Someone else's threads, of which at most `workers` are used: each takes tasks until none is left.
+// Someone else's threads, of which at most `workers` are used: each claims chunks until none is left.
 void run_on(Executor& executor, const Job& job, Index workers) {
   struct Call {
     const Job& job;
-    std::atomic<Index> next{0};
-  } call{job};
+    std::atomic<std::uint64_t> open;
+  } call{job, Open{0, static_cast<std::uint64_t>(job.chunks), static_cast<std::uint64_t>(workers - 1)}.word()};
   executor.run(
       workers,
-      [](void* context, Index /*worker*/) {
+      [](void* context, Index worker) {
         Call& shared = *static_cast<Call*>(context);
         const InsideTask mark;
-        for (Index chunk = shared.next++; chunk < shared.job.chunks; chunk = shared.next++)
-          shared.job.run_chunks(chunk, 1);
+        const auto claim = [&] { return worker == 0 ? claim_front(shared.open) : claim_back(shared.open, worker - 1); };
+        for (Claim got = claim(); got.count != 0; got = claim()) shared.job.run_chunks(got.first, got.count);
       },
       &call);
 }
@@ -297,9 +298,13 @@ void detail::run(Index tasks, const Execution& exec, Range range, void* context)
   };
   if (!inside_task) {
     if (exec.executor != nullptr) {
-      // Without a number the executor knows best how many threads it has: it gets every task as one of its own.
-      if (exec.threads <= 0) return run_on(*exec.executor, Job{range, context, tasks, tasks}, tasks);
-      return run_on(*exec.executor, job(exec.threads), std::min<Index>(tasks, exec.threads));
+      // Without a number the executor knows best how many threads it has: there is a worker for every task.
+      if (exec.threads <= 0) {
+        const Index workers = std::min(tasks, Open::most_chunks);
+        return run_on(*exec.executor, Job{range, context, tasks, workers}, workers);
+      }
+      const int workers = std::min(exec.threads, most_threads);
+      return run_on(*exec.executor, job(workers), std::min<Index>(tasks, workers));
     }
     const int most = std::min(exec.threads > 0 ? exec.threads : num_threads(), most_threads);
     const int threads = static_cast<int>(std::min<Index>(tasks, most));

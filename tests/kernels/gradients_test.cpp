@@ -55,6 +55,45 @@ TEST(Gradients, OfAveragesInRuns) {
       }
 }
 
+// The same along several axes, with divisors that differ and that do not: in every layout the same bits, whichever
+// kernel repeats the gradients or adds them.
+TEST(Gradients, OfAveragesInRunsOfRows) {
+  struct Shape {
+    Dims space, kernel, stride;
+  };
+  const std::vector<Shape> shapes{{{32, 64}, {6, 12}, {6, 11}},         {{32, 64}, {12, 22}, {11, 22}},
+                                  {{40, 37}, {17, 9}, {8, 8}},          {{50, 30}, {25, 2}, {9, 2}},
+                                  {{30, 50}, {2, 25}, {2, 9}},          {{30, 11}, {20, 11}, {8, 11}},
+                                  {{12, 20, 26}, {9, 3, 9}, {8, 3, 8}}, {{60, 20}, {11, 3}, {10, 4}},
+                                  {{27, 27}, {10, 10}, {8, 9}},         {{14, 9}, {3, 2}, {3, 2}}};
+  std::uint64_t seed = 0;
+  for (const Shape& shape : shapes)
+    for (const Index low : {0, 1})
+      for (const Type type : {Type::f32, Type::f64, Type::bf16})
+        for (const Operator& op : std::vector<Operator>{Average{Divisor::real}, Average{}, Sum{}}) {
+          Dims dims{3};
+          Sliding window{.kernel = shape.kernel, .stride = shape.stride, .padding = low};
+          for (const Index size : shape.space) dims.push_back(size);
+          for (const bool last : {false, true}) {
+            if (last) {
+              for (Index a = 1; a < dims.rank; ++a) window.axes.push_back(a);
+              dims.push_back(9);
+            }
+            const Resolved g = try_resolve(dims, window);
+            ++seed;
+            if (g.problem || testing::Test::HasFailure() || !is_due()) continue;
+            Random random{seed};
+            Case c{.type = type, .op = op, .geometry = g.geometry, .seed = seed, .verbs = vjp_verb};
+            c.gy = static_cast<Values>(random.below(values_count));
+            c.strided_threads = {1, 2};
+            c.gx_layout = random.below(2) == 0 ? Layout{.order = {2, 0, 1}} : Layout{.step = 2, .gap = 1};
+            if (random.below(2) == 0) c.gy_layout = {.order = {1, 2, 0}};
+            const std::string problem = disagreement(c);
+            EXPECT_TRUE(problem.empty()) << problem;
+          }
+        }
+}
+
 // Weights of gradients: of cells, rows and slices.
 TEST(Gradients, OfWeightedAverages) {
   Sweep sweep;
@@ -90,6 +129,35 @@ TEST(Gradients, OfSmallSquares) {
   c.verbs = linearize_verb;
   const std::string problem = disagreement(c);
   EXPECT_TRUE(problem.empty()) << problem;
+}
+
+// Planes of one or two vectors to a row: rows run over into those that follow, but not beyond the last plane, nor where
+// rows or planes do not follow each other.
+TEST(Gradients, OfSmallSquaresInNarrowPlanes) {
+  std::uint64_t seed = 0;
+  for (const Index s : {1, 2})
+    for (const Index low : {0, 1, 2})
+      for (const Index high : {0, 1, 3})
+        for (Index w = 3; w <= 67; w += (w < 20 ? 1 : 3))
+          for (const Index planes : {1, 2, 5, 40}) {
+            const Sliding window{.kernel = {3, 3}, .stride = s, .padding = {{low, high}, {low, high}}};
+            const Resolved g = try_resolve({planes, 1100 / (planes * w) + w % 7 + 3, w}, window);
+            ++seed;
+            if (g.problem || testing::Test::HasFailure() || !is_due()) continue;
+            Random random{seed};
+            Case c{.type = random.below(3) == 0 ? Type::f64 : Type::f32, .op = Max{}, .geometry = g.geometry};
+            c.seed = seed;
+            c.x = static_cast<Values>(random.below(values_count));
+            c.gy = static_cast<Values>(random.below(values_count));
+            const std::array<Layout, 3> layouts{Layout{}, Layout{.gap = 3}, Layout{.order = {1, 0, 2}}};
+            c.gx_layout = layouts[random.below(3)];
+            c.gy_layout = layouts[random.below(3)];
+            c.placement = random.below(2) == 0 ? Placement::begins_at_guard : Placement::ends_at_guard;
+            c.verbs = linearize_verb;
+            c.strided_threads = {1, 2};
+            const std::string problem = disagreement(c);
+            EXPECT_TRUE(problem.empty()) << problem;
+          }
 }
 
 // Planes whose windows lie apart send gradients by a pattern, if they are small and there are enough of them: rows that
