@@ -364,20 +364,23 @@ Array new_array(const Dims& dims, Type type, std::string_view caller) {
   return out;
 }
 
-void prefer_large_pages(const Array& made) {
+void prefer_large_pages(void* data, std::size_t bytes) {
 #if defined(__linux__)
   constexpr std::uintptr_t page = 4096;
-  constexpr std::uintptr_t least = std::uintptr_t{1} << 22;
-  const auto bytes =
-      static_cast<std::uintptr_t>(volume(made.dims)) * static_cast<std::uintptr_t>(info(made.type).bytes);
+  constexpr std::size_t least = std::size_t{1} << 22;
   if (bytes < least) return;
-  const auto first = (reinterpret_cast<std::uintptr_t>(made.data) + page - 1) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(made.data) + bytes;
+  const auto first = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(data) + bytes;
   // It is advice: whether it was taken does not matter.
   madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);  // NOLINT(performance-no-int-to-ptr)
 #else
-  static_cast<void>(made);
+  static_cast<void>(data);
+  static_cast<void>(bytes);
 #endif
+}
+
+std::size_t bytes_of(const Array& array) {
+  return static_cast<std::size_t>(volume(array.dims)) * static_cast<std::size_t>(info(array.type).bytes);
 }
 
 nb::object borrowed(const void* data, const Dims& dims, Type type, nb::handle owner) {

@@ -95,7 +95,8 @@ Array new_array(const Dims& dims, Type type, std::string_view caller);
 
 // Asks the system for large pages under a new array that is worth them, as numpy does for its own: memory that is
 // written for the first time then costs a fraction. For tensors; their library does not ask.
-void prefer_large_pages(const Array& made);
+void prefer_large_pages(void* data, std::size_t bytes);
+std::size_t bytes_of(const Array& array);
 
 // A read-only numpy array of memory that `owner` keeps.
 nb::object borrowed(const void* data, const Dims& dims, Type type, nb::handle owner);

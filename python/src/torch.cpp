@@ -191,7 +191,7 @@ Array new_tensor(const Array& x, const Dims& dims, Format format, const Place& p
     made = checked(PyObject_VectorcallMethod(name, arguments.data(), sizes.size() + 1, nullptr));
   }
   Array out = exchange_array(made, place);
-  prefer_large_pages(out);
+  prefer_large_pages(out.data, bytes_of(out));
   out.owner = std::move(made);
   return out;
 }

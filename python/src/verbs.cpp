@@ -132,7 +132,7 @@ Array given_or_made(nb::handle object, const Dims& dims, const Place& place) {
   const bool makes = make.is_valid() && PyCallable_Check(make.ptr()) != 0;
   const nb::object owner = makes ? made(make, dims) : nb::borrow(object);
   Array array = makes ? exchange_array(owner, place) : write_array(object, place);
-  if (makes) prefer_large_pages(array);
+  if (makes) prefer_large_pages(array.data, bytes_of(array));
   array.owner = owner;
   return array;
 }

@@ -62,6 +62,7 @@ class XlaFrame {
   [[nodiscard]] View<T> write(Index i) const {
     const XLA_FFI_Buffer& buffer = result(i);
     check<T>(buffer);
+    prefer_large_pages(buffer.data, static_cast<std::size_t>(volume(dims_of(buffer))) * sizeof(T));
     return {static_cast<T*>(buffer.data), dims_of(buffer), row_major(dims_of(buffer))};
   }
 

@@ -761,6 +761,11 @@ class LaneGather {
     for (std::size_t a = 0; a < last; ++a) heard *= plan.axes[a].kernel;
     constexpr Index step = side_by_side * n;
     const Index width = std::max(step, cache / std::max(Index{1}, heard) / step * step);
+    // What is read for the first time is asked for some cells ahead: so many streams are more than the hardware
+    // follows.
+    constexpr Index cells_ahead = 4;
+    const Index gradients_ahead = cells_ahead * plan.inputs[0].pooled[last];
+    const Index winners_ahead = cells_ahead * plan.winner.pooled[last];
     for (Index begin = 0; begin < lanes; begin += width) {
       const Index end = std::min(lanes, begin + width);
       std::array<Index, max_rank> cell{};
@@ -769,8 +774,8 @@ class LaneGather {
         for (std::size_t a = 0; a < last; ++a) to += cell[a] * plan.outputs[0].pooled[a];
         Next(cell, last, [&](std::size_t a) { return a == 0 ? task.end - task.begin : plan.axes[a].out; });
         for (Index column = 0; column < columns.cells(); ++column, to += plan.outputs[0].pooled[last]) {
-          const Windows windows{
-              gy, won, numbers, rows.begin(row), rows.end(row), columns.begin(column), columns.end(column)};
+          const Windows windows(gy, won, numbers, rows.begin(row), rows.end(row), columns.begin(column),
+                                columns.end(column), gradients_ahead, winners_ahead);
           Index lane = begin;
           for (; lane + step <= end; lane += step) Gather<side_by_side>(windows, lane, to, stream);
           for (; lane + n <= end; lane += n) Gather<1>(windows, lane, to, stream);
@@ -786,10 +791,20 @@ class LaneGather {
 
   // Those that hold a cell: rows of them, and columns.
   struct Windows {
+    Windows(const T* gy, const std::uint8_t* won, const Number* numbers, const Seen* far, const Seen* far_end,
+            const Seen* near, const Seen* near_end, Index gradients_ahead, Index winners_ahead)
+        : gradients(gy), winners(won), numbers(numbers), far(far), far_end(far_end), near(near), near_end(near_end),
+          ahead(gy), winners_ahead(won) {
+      if (far == far_end || near == near_end) return;
+      ahead += far_end[-1].gradient + near_end[-1].gradient + gradients_ahead;
+      this->winners_ahead += far_end[-1].winner + near_end[-1].winner + winners_ahead;
+    }
     const T* gradients;
     const std::uint8_t* winners;
     const Number* numbers;
     const Seen *far, *far_end, *near, *near_end;
+    const T* ahead;  // what is about to be read for the first time
+    const std::uint8_t* winners_ahead;
   };
 
   template <int vectors>
@@ -797,6 +812,9 @@ class LaneGather {
     hn::VFromD<D> sums[vectors];
     HWY_UNROLL(4)
     for (int v = 0; v < vectors; ++v) sums[v] = hn::Zero(D());
+    HWY_UNROLL(4)
+    for (int v = 0; v < vectors; ++v) hwy::Prefetch(windows.ahead + lane + v * n);
+    hwy::Prefetch(windows.winners_ahead + lane);
     for (const Seen* far = windows.far; far != windows.far_end; ++far)
       for (const Seen* near = windows.near; near != windows.near_end; ++near) {
         const T* const gradients = windows.gradients + far->gradient + near->gradient + lane;

@@ -30,8 +30,12 @@ class WholePlanes {
   using Raw = typename S::Raw;
   using D = hn::ScalableTag<Raw>;
   static constexpr Index n = vector_lanes<Raw>;
+  static constexpr Index side_by_side = 4;
 
   explicit WholePlanes(const plan::Plan& plan) : plan_(plan), rank_(static_cast<std::size_t>(plan.rank)) {
+    for (std::size_t a = rank_; a-- > 0; dense_ *= plan.axes[a].in)
+      if (plan.inputs[0].pooled[a] != dense_ && plan.axes[a].in != 1) dense_ = 0;
+    if (dense_ < n) dense_ = 0;
     columns_ = plan.axes[rank_ - 1].in;
     if (rank_ == 1) return;
     rows_ = plan.axes[rank_ - 2].in;
@@ -53,13 +57,47 @@ class WholePlanes {
     lanes.Offsets(box, plan_.outputs[0], to);
     const Raw* const x = static_cast<const Raw*>(plan_.inputs[0].data);
     Raw* const y = static_cast<Raw*>(plan_.outputs[0].data);
-    for (Index l = 0; l < count; ++l) {
-      const Raw* const p = x + from[l];
-      // Small planes are read faster than the hardware looks ahead.
-      constexpr Index line = 64 / Index{sizeof(Raw)};
-      for (Index ahead = 32; ahead < 36; ++ahead) hwy::Prefetch(p + ahead * line);
-      y[to[l]] = rank_ <= 2 ? OfPlane(p) : OfAxes(p, 0);
+    Index l = 0;
+    for (; dense_ > 0 && l + side_by_side <= count; l += side_by_side) {
+      const Raw* planes[side_by_side];
+      Raw best[side_by_side];
+      for (Index i = 0; i < side_by_side; ++i) Foresee(planes[i] = x + from[l + i]);
+      if (HWY_UNLIKELY(!OfDense(planes, best)))
+        for (Index i = 0; i < side_by_side; ++i) best[i] = OfAxes(planes[i], 0);
+      for (Index i = 0; i < side_by_side; ++i) y[to[l + i]] = best[i];
     }
+    for (; l < count; ++l) {
+      const Raw* const p = x + from[l];
+      Foresee(p);
+      y[to[l]] = OfAxes(p, 0);
+    }
+  }
+  // Small planes are read faster than the hardware looks ahead.
+  static HWY_INLINE void Foresee(const Raw* p) {
+    constexpr Index line = 64 / Index{sizeof(Raw)};
+    for (Index ahead = 32; ahead < 36; ++ahead) hwy::Prefetch(p + ahead * line);
+  }
+
+  // Some planes whose cells follow each other. False: one of them holds what has an order.
+  HWY_INLINE bool OfDense(const Raw* const (&planes)[side_by_side], Raw (&out)[side_by_side]) const {
+    const D d;
+    hn::VFromD<D> best[side_by_side];
+    HWY_UNROLL(4)
+    for (Index i = 0; i < side_by_side; ++i) best[i] = hn::LoadU(d, planes[i]);
+    auto odd = MaskOf<D>{};
+    for (Index c = 0; c < dense_; c += n) {
+      const Index at = HWY_MIN(c, dense_ - n);
+      HWY_UNROLL(4)
+      for (Index i = 0; i < side_by_side; ++i) {
+        const auto cells = hn::LoadU(d, planes[i] + at);
+        odd = hn::Or(odd, TellsOrder(d, cells));
+        best[i] = S::is_largest ? hn::Max(cells, best[i]) : hn::Min(cells, best[i]);
+      }
+    }
+    HWY_UNROLL(4)
+    for (Index i = 0; i < side_by_side; ++i)
+      out[i] = hn::GetLane(S::is_largest ? hn::MaxOfLanes(d, best[i]) : hn::MinOfLanes(d, best[i]));
+    return hn::AllFalse(d, odd);
   }
 
   // Of the axes from `a` on. As everywhere, the last NaN and the first of equal cells are chosen.
@@ -95,6 +133,7 @@ class WholePlanes {
 
   const plan::Plan& plan_;
   std::size_t rank_;
+  Index dense_ = 1;  // cells of a plane, if they follow each other and fill a vector, or 0
   Index rows_ = 1, columns_ = 1, pitch_ = 0;
 };
 

@@ -16,6 +16,7 @@
 #include "kernels/runs-inl.hpp"
 #include "kernels/stream-inl.hpp"
 #include "kernels/task-inl.hpp"
+#include "kernels/totals-inl.hpp"
 #include "kernels/whole-inl.hpp"
 #include "plan/scratch.hpp"
 
@@ -136,6 +137,14 @@ struct RowTerms {
   using type = void;
 };
 
+// Sums of f32 and halves in f64.
+template <class S>
+constexpr bool IsWideSum() {
+  if constexpr (requires { requires S::widens && !S::weighted && !S::squares; })
+    return std::is_same_v<typename S::Lane, double> && !std::is_integral_v<typename S::Scalar>;
+  return false;
+}
+
 // One task.
 template <class S>
 class Reduction {
@@ -147,7 +156,7 @@ class Reduction {
   static constexpr bool folds = !S::lifts && !S::weighted && !requires { requires S::squares; },
                         wholes = folds && S::inputs == 1, doubles = requires { requires S::overlaps; },
                         runs = folds && requires { requires S::widens; },
-                        planes = doubles && std::is_floating_point_v<Raw>;
+                        planes = doubles && std::is_floating_point_v<Raw>, totals = IsWideSum<S>();
   using Streamed = std::conditional_t<S::lifts, typename RowTerms<S>::type, S>;
   static constexpr bool streams = !std::is_void_v<Streamed>;
 
@@ -155,6 +164,8 @@ class Reduction {
   static Index Tasks(const plan::Plan& plan) {
     if constexpr (planes)
       if (plan.planes) return WholePlanes<S>::Tasks(plan);
+    if constexpr (totals)
+      if (plan.totals) return Totals<S>::Tasks(plan);
     if constexpr (wholes)
       if (plan.whole) return Whole<S>::Tasks(plan);
     if constexpr (folds)
@@ -171,6 +182,8 @@ class Reduction {
   static void Run(const plan::Plan& plan, Index task) {
     if constexpr (planes)
       if (plan.planes) return WholePlanes<S>::Run(plan, task);
+    if constexpr (totals)
+      if (plan.totals) return Totals<S>::Run(plan, task);
     if constexpr (wholes)
       if (plan.whole) return Whole<S>::Run(plan, task);
     if constexpr (folds)

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "cenote/scalar.hpp"
+#include "kernels/gather-inl.hpp"
 #include "kernels/states-inl.hpp"
 #include "kernels/winners-inl.hpp"
 #include "plan/scratch.hpp"
@@ -61,17 +62,21 @@ class Scatter {
     row_ = last_ == 0 ? seen_ : plan::Span{0, flat_ ? outputs : inner_.out};
     const auto starts = scratch_.Ask<Index>(row_.size());
     const auto wide = scratch_.Ask<G>(direct ? 0 : row_.size());
+    const bool staged = IsStaged(outputs);
+    const auto stage = scratch_.Ask<T>(staged ? cells_ : 0);
     scratch_.Take();
     sums_ = scratch_.At(sums);
     places_ = scratch_.At(table);
+    if (staged) stage_ = scratch_.At(stage);
     starts_ = scratch_.At(starts) - row_.begin;
     wide_ = scratch_.At(wide) - row_.begin;
     if (flat_) {
       std::array<Index, max_rank> at{};
-      for (Index o = 0; o < outputs; ++o) {
-        starts_[o] = 0;
-        for (std::size_t a = 0; a <= last_; ++a) starts_[o] += plan.axes[a].source.position(at[a], 0) * strides_[a];
-        Next(at, last_ + 1, [&](std::size_t a) { return plan.axes[a].source.out; });
+      for (Index o = 0; o < outputs;) {
+        Index start = 0;
+        for (std::size_t a = 0; a < last_; ++a) start += plan.axes[a].source.position(at[a], 0) * strides_[a];
+        for (Index c = 0; c < inner_.out; ++c) starts_[o++] = start + inner_.position(c, 0) * strides_[last_];
+        Next(at, last_, [&](std::size_t a) { return plan.axes[a].source.out; });
       }
     } else {
       for (Index o = row_.begin; o < row_.end; ++o) starts_[o] = inner_.position(o, 0) * strides_[last_];
@@ -101,6 +106,10 @@ class Scatter {
         if constexpr (!direct) Finish(count);
         return;
       }
+      if (stage_ != nullptr && gx_step % vector_lanes<T> == 0) {
+        AddStaged(count, gy_step, won_step, gx_step);
+        return;
+      }
       // Lanes that follow each other are cleared together, as many as stay in the nearest cache until they are used.
       Index together = direct ? std::clamp(Index{8192} / (cells_ * Index{sizeof(T)} + 1), Index{1}, count) : 1;
       if (plain_) together = (together + in_turn - 1) / in_turn * in_turn;
@@ -122,6 +131,37 @@ class Scatter {
   static constexpr Index least_run = 20;
 
   [[nodiscard]] Index CellsAlong(std::size_t a) const { return a == 0 ? task_.end - task_.begin : plan_.axes[a].out; }
+
+  // Planes of few outputs, of results that no cache will hold: made in one, and streamed from there.
+  [[nodiscard]] bool IsStaged(Index outputs) const {
+    if (!direct || !whole_ || side_by_side_ || 4 * outputs > cells_ || cells_ * Index{sizeof(T)} > most_staged)
+      return false;
+    Index behind = 1;
+    for (std::size_t a = last_ + 1; a-- > 0; behind *= plan_.axes[a].out)
+      if (strides_[a] != behind) return false;
+    return Streams(plan_, static_cast<const T*>(plan_.outputs[0].data), cells_);
+  }
+  static constexpr Index most_staged = Index{1} << 18;
+  void AddStaged(Index lanes, Index gy_step, Index won_step, Index gx_step) {
+    if constexpr (direct) {
+      const hn::ScalableTag<T> d;
+      constexpr Index n = vector_lanes<T>;
+      T* to = gx_;
+      Zero(stage_, cells_);
+      for (; lanes > 0; --lanes, to += gx_step) {
+        gx_ = stage_;
+        if (single_)
+          AddSingle(1, gy_step, won_step, 0);
+        else
+          AddSome(1, gy_step, won_step, 0);
+        for (Index i = 0; i < cells_; i += n) {
+          hn::Stream(hn::LoadU(d, stage_ + i), d, to + i);
+          hn::StoreU(hn::Zero(d), d, stage_ + i);
+        }
+      }
+      hwy::FlushStream();
+    }
+  }
 
   void Clear(Index lanes, Index step) {
     if constexpr (!direct) {
@@ -239,7 +279,7 @@ class Scatter {
 
   // One lane, or several if there are: then additions to one cell that wait for each other are of several lanes in
   // turn.
-  static constexpr Index in_turn = 4;
+  static constexpr Index in_turn = 8;
   Index AddSome(Index left, Index gy_step, Index won_step, Index gx_step) {
     Index lanes = 1;
     if constexpr (direct) {
@@ -288,19 +328,23 @@ class Scatter {
   // The same row of several lanes.
   static HWY_NOINLINE void AddRows(G* sums, Index step, const Index* starts, const Index* places, const G* gy,
                                    Index gy_step, const U* won, Index won_step, plan::Span row) {
-    static_assert(in_turn == 4);
-    const G* const gy_2 = gy + 2 * gy_step;
-    const U* const won_2 = won + 2 * won_step;
+    // Two lanes to a pointer: as many pointers as there are registers.
+    const G *const gy_2 = gy + 2 * gy_step, *const gy_4 = gy + 4 * gy_step, *const gy_6 = gy + 6 * gy_step;
+    const U *const won_2 = won + 2 * won_step, *const won_4 = won + 4 * won_step, *const won_6 = won + 6 * won_step;
+    static_assert(in_turn == 8);
     for (Index o = row.begin; o < row.end; ++o) {
-      G* const at = sums + starts[o];
-      G& a = at[places[won[o]]];
-      G& b = at[step + places[won[o + won_step]]];
-      G& c = at[2 * step + places[won_2[o]]];
-      G& d = at[3 * step + places[won_2[o + won_step]]];
-      a = a + gy[o];
-      b = b + gy[o + gy_step];
-      c = c + gy_2[o];
-      d = d + gy_2[o + gy_step];
+      G* at = sums + starts[o];
+      const auto two = [&](const G* gradients, const U* winners) HWY_ATTR {
+        G& a = at[places[winners[o]]];
+        G& b = at[step + places[winners[o + won_step]]];
+        a = a + gradients[o];
+        b = b + gradients[o + gy_step];
+        at += 2 * step;
+      };
+      two(gy, won);
+      two(gy_2, won_2);
+      two(gy_4, won_4);
+      two(gy_6, won_6);
     }
   }
   // Gradients of neighbouring outputs, as sums are added.
@@ -414,7 +458,8 @@ class Scatter {
   G* sums_ = nullptr;
   Index* places_ = nullptr;  // of every number; then the positions along the first axis
   Index* starts_ = nullptr;
-  G* wide_ = nullptr;  // a row of gradients
+  G* wide_ = nullptr;   // a row of gradients
+  T* stage_ = nullptr;  // a plane
   const T* gy_ = nullptr;
   T* gx_ = nullptr;
   const U* won_ = nullptr;

@@ -369,7 +369,14 @@ class LaneSquares {
                                      Lane* const (&carried)[2], Index c, const Lines& lines) {
     const Index width = plane.width, pitch = plane.pitch[0], part = Part(plane);
     Lane* before[2] = {carried[0] + c * S::parts * width, carried[1] + c * S::parts * width};
+    // So many streams side by side are more than the hardware follows.
+    const Raw* const ahead = row + column.offset + (k + 2 * s) * column.cell;
     for (Index lane = 0; lane < width; lane += vector_lanes<Lane>) {
+      HWY_UNROLL(2)
+      for (int r = 0; r < s; ++r) {
+        HWY_UNROLL(2)
+        for (int c = 0; c < s; ++c) hwy::Prefetch(ahead + r * pitch + c * column.cell + lane);
+      }
       Piece pieces[k];
       HWY_UNROLL(16)
       for (int r = 0; r < k - s; ++r) S::Load(pieces[r], before[r] + lane, width, 0, 1);

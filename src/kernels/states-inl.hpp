@@ -82,6 +82,15 @@ struct SelectionState {
 // Cells that tell one order of merging extremes from another: NaN and -0.
 template <class D>
 HWY_INLINE MaskOf<D> TellsOrder(D d, hn::VFromD<D> cells) {
+#if HWY_TARGET <= HWY_AVX3
+  constexpr int nan_or_minus_zero = 0x85;
+  if constexpr (hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) == 64) {
+    if constexpr (sizeof(hn::TFromD<D>) == 4)
+      return MaskOf<D>{_mm512_fpclass_ps_mask(cells.raw, nan_or_minus_zero)};
+    else
+      return MaskOf<D>{_mm512_fpclass_pd_mask(cells.raw, nan_or_minus_zero)};
+  }
+#endif
   const hn::RebindToUnsigned<D> bits;
   using U = hn::TFromD<decltype(bits)>;
   const auto minus = hn::Eq(hn::BitCast(bits, cells), hn::Set(bits, U{1} << (8 * sizeof(U) - 1)));

@@ -30,8 +30,8 @@ namespace {
 #if CENOTE_HAS_KERNELS
 template <class S>
 constexpr Kernel KernelOf() {
-  return {&Reduction<S>::Tasks,  &Reduction<S>::Run, S::common,
-          Reduction<S>::doubles, Reduction<S>::runs, Reduction<S>::planes};
+  return {&Reduction<S>::Tasks, &Reduction<S>::Run,   S::common,           Reduction<S>::doubles,
+          Reduction<S>::runs,   Reduction<S>::planes, Reduction<S>::totals};
 }
 
 template <class Plain, class Pairs>

@@ -13,6 +13,7 @@ struct Kernel {
   bool overlaps = false;  // taps may be merged twice
   bool runs = false;      // it has a way for large windows of sums
   bool planes = false;    // it has a way for windows that hold whole planes
+  bool totals = false;    // and this one, for sums
 };
 
 // Null entries mean that the definition serves the case.

@@ -1,6 +1,7 @@
 // Builds plans: from a checked geometry and the strides of the arrays to lanes, pooled axes, algorithms and blocks.
 #pragma once
 
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -42,6 +43,17 @@ inline void fill_forward(const Axis& axis, PooledAxis& to, Taps* taps) {
   to.taps = taps;
 }
 
+// What an adjoint of sliding windows is: windows that slide as well, or rows that are spread.
+inline void set_adjoint_kind(const Axis& axis, PooledAxis& to) {
+  if (axis.stride == 1 && to.kernel == axis.kernel) {
+    to.low = (axis.kernel - 1) * axis.dilation - axis.padding.low;
+    to.slides = true;
+  } else if (axis.dilation == 1 && axis.stride > 1 && axis.stride <= 4) {
+    to.low = axis.padding.low;
+    to.spread = axis.stride;
+  }
+}
+
 // Which outputs see position i: those o with i = o * stride + w * dilation - low for a tap w.
 inline void fill_adjoint(const Axis& axis, PooledAxis& to, Taps* taps) {
   to.in = axis.out;
@@ -56,6 +68,16 @@ inline void fill_adjoint(const Axis& axis, PooledAxis& to, Taps* taps) {
       taps[i] = {start, count, 0, count};
       to.kernel = std::max(to.kernel, count);
     }
+  } else if (axis.dilation == 1) {
+    Index first = 0, end = 0;  // outputs that see the position
+    for (Index i = 0; i < axis.in; ++i) {
+      const Index reach = i + axis.padding.low;
+      while (end < axis.out && end * axis.stride <= reach) ++end;
+      while (first < end && first * axis.stride + axis.kernel <= reach) ++first;
+      taps[i] = {end > first ? first : 0, end - first, 0, 0};
+      to.kernel = std::max(to.kernel, taps[i].count);
+    }
+    set_adjoint_kind(axis, to);
   } else {
     const Index common = std::gcd(axis.stride, axis.dilation);
     const Index step = axis.dilation / common;  // between outputs that see one position
@@ -74,13 +96,7 @@ inline void fill_adjoint(const Axis& axis, PooledAxis& to, Taps* taps) {
       taps[i] = {start, (high - start) / step + 1, 0, 0};
       to.kernel = std::max(to.kernel, taps[i].count);
     }
-    if (axis.stride == 1 && to.kernel == axis.kernel) {
-      to.low = (axis.kernel - 1) * axis.dilation - axis.padding.low;
-      to.slides = true;
-    } else if (axis.dilation == 1 && axis.stride > 1 && axis.stride <= 4) {
-      to.low = axis.padding.low;
-      to.spread = axis.stride;
-    }
+    set_adjoint_kind(axis, to);
   }
   to.taps = taps;
 }
@@ -176,6 +192,7 @@ struct Request {
   bool overlaps = false;  // taps may be merged twice
   bool runs = false;      // sums have a way of their own for large windows
   bool planes = false;    // there is a way for windows that hold whole planes
+  bool totals = false;    // there is one for their sums
 };
 
 inline constexpr Index tile_budget = 768 * 1024;  // bytes: well inside the second-level cache
@@ -194,6 +211,8 @@ class Builder {
     lanes();
     plan_.planes = planes();
     if (plan_.planes) return;
+    plan_.totals = totals();
+    if (plan_.totals) return;
     plan_.whole = whole();
     if (plan_.whole) return;
     plan_.folds = folds();
@@ -204,12 +223,6 @@ class Builder {
     if (plan_.runs) return;
     mode();
     blocks();
-  }
-
-  // Pooled axes that do nothing count as lanes.
-  static bool reduces(const Axis& axis) {
-    return axis.pooled() && !(axis.kernel == 1 && axis.stride == 1 && axis.in == axis.out && axis.padding.low == 0 &&
-                              axis.padding.high == 0);
   }
 
  private:
@@ -324,24 +337,36 @@ class Builder {
     });
   }
 
-  // The cells of a plane of which one window holds everything; 0 if windows do not, or if those are too many for a
-  // task: large planes are cut into blocks instead.
-  [[nodiscard]] Index whole_cells() const {
+  // The cells of a plane of which one window holds everything; 0 if windows do not, or if those are more than `most`:
+  // large planes are cut into blocks instead.
+  [[nodiscard]] Index whole_cells(Index most = most_whole_cells) const {
     Index cells = 1;
     for (int a = 0; a < plan_.rank; ++a) {
       const PooledAxis& axis = plan_.axes[at(a)];
       if (axis.out != 1 || axis.step != 1 || axis.taps[0].count != axis.in) return 0;
       cells *= axis.in;
     }
-    return cells <= 4096 ? cells : 0;
+    return cells <= most ? cells : 0;
   }
 
   // One window holds all of a plane, and the cells of its rows are neighbours.
   [[nodiscard]] bool planes() {
     if (!request_.planes || request_.direction != Direction::forward || request_.winner.data != nullptr) return false;
-    const Index cells = whole_cells();
+    const bool many = plan_.lanes.count >= 16;  // planes to share out
+    const Index cells = whole_cells(many ? std::numeric_limits<Index>::max() : most_whole_cells);
     if (cells <= 1 || plan_.inputs[0].pooled[at(plan_.rank - 1)] != 1) return false;
     plan_.together = std::max(Index{1}, 32768 / cells);
+    return true;
+  }
+
+  // One window holds all of a plane: sums then have an order of their own, whatever the layout.
+  [[nodiscard]] bool totals() {
+    if (!request_.totals || request_.direction != Direction::forward) return false;
+    const Index cells = whole_cells();
+    if (cells <= 1 || plan_.lanes.count == 0) return false;
+    plan_.together = detail::ceil_div(std::max(Index{1}, 32768 / cells), 64) * 64;
+    const Index inner = plan_.lanes.sizes[at(plan_.lanes.rank - 1)];
+    if (inner < plan_.together) plan_.together = detail::ceil_div(plan_.together, inner) * inner;
     return true;
   }
 
@@ -613,7 +638,7 @@ inline bool scattered(const Geometry& g, const Dims& dims, const Dims& strides, 
   Index apart = 1;  // elements from a cell of the last pooled axis to the next
   for (int a = 0; a < dims.rank; ++a) {
     size *= dims[a];
-    if (Builder::reduces(g.axis(a)))
+    if (reduces(g.axis(a)))
       apart = dims[a] > 1 ? strides[a] : 1;
     else if (strides[a] == 1 && dims[a] * bytes >= vector)
       return false;

@@ -184,6 +184,7 @@ void plan_forward(Run& run, const Op& op, const Kernel& kernel, Index state, con
   request.overlaps = kernel.overlaps;
   request.runs = kernel.runs;
   request.planes = kernel.planes;
+  request.totals = kernel.totals;
   request.inputs[0] = x;
   request.outputs[0] = y;
   if (winners != nullptr) {
@@ -230,22 +231,52 @@ bool run_tiny(const Tiny& tiny, const Op& op, const T* x, T* y, bool near) {
   return tiny.run(op, x, y);
 }
 
-// Every window is the one cell that it begins at, and both arrays are dense: an extreme is a copy.
-template <class T, class Op>
-bool copies(const Geometry& g, const View<const T>& x, const View<T>& y) {
-  if (!is_extreme<Op>) return false;
-  for (int a = 0; a < g.rank(); ++a)
-    if (Builder::reduces(g.axis(a))) return false;
-  return x.strides() == row_major(x.dims()) && y.strides() == row_major(y.dims());
+// Row-major strides if axes were in the order in which they lie in memory here.
+inline Dims dense_like(const Dims& dims, const Dims& strides) {
+  std::array<int, max_rank> axes{};
+  const auto end = axes.begin() + dims.rank;
+  std::iota(axes.begin(), end, 0);
+  std::stable_sort(axes.begin(), end, [&](int a, int b) { return std::abs(strides[a]) > std::abs(strides[b]); });
+  Dims out = Dims::filled(dims.rank, 0);
+  Index step = 1;
+  for (int i = dims.rank; i-- > 0;) {
+    const int a = axes[static_cast<std::size_t>(i)];
+    out[a] = step;
+    step *= dims[a];
+  }
+  return out;
 }
-template <class T>
+
+// Every window is the one cell that it begins at, and both arrays lie alike without a gap: results are the cells.
+template <class T, class Op>
+bool copies(const Op& op, const Geometry& g, const View<const T>& x, const View<T>& y) {
+  if (!is_extreme<Op> && !(is_sum<Op> && std::is_arithmetic_v<T>)) return false;
+  if constexpr (std::same_as<Op, Average>)
+    if (op.divisor.kind == Divisor::Kind::fixed && op.divisor.number != 1) return false;
+  for (int a = 0; a < g.rank(); ++a)
+    if (reduces(g.axis(a))) return false;
+  return x.dims() == y.dims() && x.strides() == y.strides() && dense_like(x.dims(), x.strides()) == x.strides();
+}
+// The results of an extreme are those cells; those of a sum have no -0 (A5).
+template <class Op, class T>
 void copy(const View<const T>& from, const View<T>& to, const Execution& exec) {
-  constexpr Index part = 1 << 16;
+  constexpr Index part = 1 << 14;
   const Index count = from.size();
   each_task(exec, cenote::detail::ceil_div(count, part), count, [&](Index task) {
-    const Index begin = task * part;
-    std::memcpy(to.data() + begin, from.data() + begin,
-                static_cast<std::size_t>(std::min(part, count - begin)) * sizeof(T));
+    const Index begin = task * part, end = std::min(count, begin + part);
+    Index i = begin;
+    if constexpr (is_sum<Op> && std::is_floating_point_v<T>) {
+      constexpr Index some = 64 / Index{sizeof(T)};
+      const auto add = [&](Index cells) {
+        std::array<T, static_cast<std::size_t>(some)> sums;
+        for (Index c = 0; c < cells; ++c) sums[static_cast<std::size_t>(c)] = from.data()[i + c] + T{0};
+        std::memcpy(to.data() + i, sums.data(), static_cast<std::size_t>(cells) * sizeof(T));
+      };
+      for (; i + some <= end; i += some) add(some);
+      add(end - i);
+    } else {
+      std::memcpy(to.data() + i, from.data() + i, static_cast<std::size_t>(end - i) * sizeof(T));
+    }
   });
 }
 
@@ -255,8 +286,8 @@ bool forward(const Op& op, const Geometry& g, const View<const T>& x, const View
              const Execution& exec, bool near) {
   const auto [kernel, state] = forward_kernel<T, Op>(g, winners, near);
   if (kernel.run == nullptr) return false;
-  if (winners == nullptr && y != nullptr && copies<T, Op>(g, x, *y)) {
-    copy(x, *y, exec);
+  if (winners == nullptr && y != nullptr && copies(op, g, x, *y)) {
+    copy<Op>(x, *y, exec);
     return true;
   }
   const Dims y_strides = y != nullptr ? spec::detail::output_strides(g, y->strides()) : Dims{};
@@ -346,7 +377,7 @@ class Prepared final : public compiled::Prepared<T> {
 
 // Along this axis no two windows share a cell.
 inline bool lie_apart(const Axis& axis) {
-  if (axis.out <= 1 || !Builder::reduces(axis)) return true;
+  if (axis.out <= 1 || !reduces(axis)) return true;
   return axis.kind == Axis::Kind::adaptive ? axis.in % axis.out == 0 : (axis.kernel - 1) * axis.dilation < axis.stride;
 }
 inline bool lie_apart(const Geometry& g) {
@@ -372,9 +403,9 @@ bool jvp(const Op& op, const Geometry& g, const View<const T>& x, const View<con
            plan::forward<T>(op, g, dx, &dy, nullptr, exec);
   } else if constexpr (is_extreme<Op>) {
     if (op.ties != Ties::first) return false;
-    if (copies<T, Op>(g, dx, dy) && (y == nullptr || copies<T, Op>(g, x, *y))) {
-      if (y != nullptr) copy(x, *y, exec);
-      copy(dx, dy, exec);
+    if (copies(op, g, dx, dy) && (y == nullptr || copies(op, g, x, *y))) {
+      if (y != nullptr) copy<Op>(x, *y, exec);
+      copy<Op>(dx, dy, exec);
       return true;
     }
     if (volume(g.window_box()) >= least_pushing_taps && lie_apart(g)) {
@@ -406,9 +437,9 @@ inline void cut_rows(Plan& plan, Index unit) {
   Index row = 1;
   for (int a = 1; a < plan.rank; ++a) row *= std::max(Index{1}, plan.axes[static_cast<std::size_t>(a)].out);
   Index rows = std::max(Index{1}, (Index{1} << 16) / row);
-  // A sixteenth of the lanes at most, but four, which scatter in turn, and what is worth a task if planes are small.
+  // A sixteenth of the lanes at most, but eight, which scatter in turn, and what is worth a task if planes are small.
   const Index plane = std::max(Index{1}, row * first.out);
-  const Index most = std::max({plan.lanes.count / 16, std::min(Index{4}, plan.lanes.count / 2),
+  const Index most = std::max({plan.lanes.count / 16, std::min(Index{8}, plan.lanes.count / 2),
                                std::min(plan.lanes.count, (Index{1} << 13) / plane)});
   plan.vectors = std::clamp(rows / std::max(Index{1}, first.out), Index{1}, std::max(Index{1}, most));
   // Lanes that are neighbours in memory stay together.
@@ -490,7 +521,7 @@ inline Shares shares_of(const Average& op, const Geometry& g, Tables& tables) {
   double product = 1;
   for (int a = 0; a < g.rank(); ++a) {
     const Axis& axis = g.axis(a);
-    if (!Builder::reduces(axis)) continue;
+    if (!reduces(axis)) continue;
     bool uniform = true;
     for (Index o = 1; o < axis.out && uniform; ++o) uniform = count(axis, o) == count(axis, 0);
     if (uniform) {
@@ -545,28 +576,16 @@ void share_out(const Geometry& g, const Shares& shares, const View<const T>& gy,
   });
 }
 
-// Row-major strides if axes were in the order in which they lie in memory here.
-inline Dims dense_like(const Dims& dims, const Dims& strides) {
-  std::array<int, max_rank> axes{};
-  const auto end = axes.begin() + dims.rank;
-  std::iota(axes.begin(), end, 0);
-  std::stable_sort(axes.begin(), end, [&](int a, int b) { return std::abs(strides[a]) > std::abs(strides[b]); });
-  Dims out = Dims::filled(dims.rank, 0);
-  Index step = 1;
-  for (int i = dims.rank; i-- > 0;) {
-    const int a = axes[static_cast<std::size_t>(i)];
-    out[a] = step;
-    step *= dims[a];
-  }
-  return out;
-}
-
 // The adjoint of a sum or an average: gradients, divided by what their windows divide by, summed per input.
 template <class T, class Op>
 bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const View<T>& gx, const Execution& exec,
               bool near) {
   const Kernels& table = kernels<T>();
   if (table.vector == 0 || table.weighted.run == nullptr) return false;
+  if (copies(op, g, gy, gx)) {
+    copy<Op>(gy, gx, exec);
+    return true;
+  }
   Run run(g, exec, sizeof(T), table.vector);
   Request& request = run.request();
   const bool lengthy = std::same_as<T, double> && depth_of(g) > 7;
@@ -583,7 +602,7 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
   if (std::same_as<T, double> && shares.scale != 1 && !lie_apart(g)) {
     int last = -1;
     for (int a = 0; a < g.rank(); ++a)
-      if (Builder::reduces(g.axis(a))) last = a;
+      if (reduces(g.axis(a))) last = a;
     if (last >= 0) {
       double*& own = shares.of[static_cast<std::size_t>(last)];
       const Index count = g.axis(last).out;
@@ -598,7 +617,7 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
   }
   int pooled = 0;
   for (int a = 0; a < g.rank(); ++a)
-    if (Builder::reduces(g.axis(a)))
+    if (reduces(g.axis(a)))
       run.plan().axes[static_cast<std::size_t>(pooled++)].weights = shares.of[static_cast<std::size_t>(a)];
   run.build();
   run.plan().formula.scale = shares.scale;

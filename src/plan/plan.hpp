@@ -77,6 +77,15 @@ inline Span positions_of(const PooledAxis& axis, Index begin, Index end) {
   return span.begin < span.end ? span : Span{};
 }
 
+// Planes of at most so many cells are a task's, whole, and have so many running sums.
+inline constexpr Index most_whole_cells = 4096, running_totals = 8;
+
+// Pooled axes that do nothing count as lanes.
+inline bool reduces(const Axis& axis) {
+  return axis.pooled() && !(axis.kernel == 1 && axis.stride == 1 && axis.in == axis.out && axis.padding.low == 0 &&
+                            axis.padding.high == 0);
+}
+
 // Every output of the axis has the same single tap.
 inline bool is_whole(const PooledAxis& axis) {
   if (axis.in != 1) return false;
@@ -148,6 +157,7 @@ struct Plan {
   bool doubles = false;      // windows are made of runs that overlap
   bool runs = false;         // sums of windows are made of runs that do not
   bool planes = false;       // one window holds all of a plane, the cells of whose rows are neighbours
+  bool totals = false;       // sums of planes of which one window holds everything
   Index together = 1;        // lanes of a task of any of these, or groups of planes of a pattern
   const Pattern* pattern = nullptr;
   Formula formula{};

@@ -25,7 +25,7 @@ class Planar {
     strides_ = Dims::filled(dims.rank, 0);
     for (const bool pooled : {true, false})
       for (int a = dims.rank - 1; a >= 0; --a) {
-        if (Builder::reduces(g.axis(a)) != pooled) continue;
+        if (reduces(g.axis(a)) != pooled) continue;
         if (size_ == 1 && dims[a] > 1) cells_ = a;
         strides_[a] = size_;
         size_ *= dims[a];

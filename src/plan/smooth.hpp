@@ -139,7 +139,7 @@ class LaneAgain {
       : op_(op), g_(g), gy_(gy), gx_(gx), gy_strides_(spec::detail::output_strides(g, gy.strides())) {
     steps_ = Dims::filled(g.rank(), 0);
     for (int a = g.rank() - 1, pooled = plan.rank; a >= 0; --a) {
-      if (!Builder::reduces(g.axis(a))) continue;
+      if (!reduces(g.axis(a))) continue;
       axes_[static_cast<std::size_t>(a)] = &plan.adjoint[--pooled];
       steps_[a] = cells_;
       cells_ *= g.axis(a).in;

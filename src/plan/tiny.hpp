@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "cenote/ops.hpp"
+#include "plan/plan.hpp"
 
 namespace cenote::plan {
 
@@ -89,6 +89,16 @@ Sum tiny_sum(const T* p, const TinyWindow& w) {
   return sum;
 }
 
+// The sum of a window that holds all of its plane: running sums take the cells in turn and are added in pairs.
+template <class T>
+double tiny_total(const T* p, const TinyWindow& w) {
+  std::array<double, running_totals> sums{};
+  std::size_t i = 0;
+  for (Index r = 0; r < w.rows; ++r)
+    for (Index c = 0; c < w.columns; ++c) sums[i++ % sums.size()] += static_cast<double>(p[r * w.row + c * w.column]);
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
 // A small call: which windows there are and where.
 class Tiny {
  public:
@@ -111,6 +121,7 @@ class Tiny {
       }
       if (pooled == 2 || !(pooled == 0 ? columns_ : rows_).set(axis, x_strides[a], y_strides[a])) return false;
       ++pooled;
+      if (reduces(axis)) whole_ = whole_ && axis.out == 1 && axis.dilation == 1 && axis.window(0).real == axis.in;
     }
     if (pooled < 1) columns_.set_one();
     if (pooled < 2) rows_.set_one();
@@ -173,7 +184,9 @@ class Tiny {
             sum.sum = tiny_sum<decltype(sum.sum)>(p, window);
             result = std::same_as<Op, Average> ? sum.mean(number) : sum.total();
           } else {
-            const double sum = static_cast<double>(tiny_sum<Sum>(p, window)) + 0.0;  // -0 becomes +0 (A5)
+            const bool total = whole_ && !std::same_as<T, double> && std::same_as<Sum, double>;
+            const double sum =
+                (total ? tiny_total(p, window) : static_cast<double>(tiny_sum<Sum>(p, window))) + 0.0;  // no -0 (A5)
             if constexpr (std::same_as<T, double>)
               result = sum / static_cast<double>(number);
             else if (std::same_as<T, Sum> && number >= -largest_f32_divisor && number <= largest_f32_divisor)
@@ -191,6 +204,7 @@ class Tiny {
   TinyAxis rows_, columns_;
   std::array<Lane, max_rank> lanes_;  // only those of axes longer than 1 are set
   int lane_axes_ = 0;
+  bool whole_ = true;  // windows hold all of their planes
 
  public:
   Tiny() {}  // NOLINT(modernize-use-equals-default): as above

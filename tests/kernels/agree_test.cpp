@@ -211,6 +211,8 @@ TEST(KernelsAgree, OnGradientsBeyondTheCaches) {
   const std::vector<Geometry> geometries{
       resolve({9, 1024, 1024}, Sliding{.kernel = {2, 2}}),
       resolve({768, 768, 16}, Sliding{.kernel = {2, 2}, .axes = {0, 1}}),
+      resolve({520, 16384}, Sliding{.kernel = {400}, .stride = 160}),
+      resolve({2100, 64, 64}, Global{.last = 2}),
   };
   for (const Geometry& g : geometries) {
     Case c{.type = Type::f32, .op = Max{}, .geometry = g, .x = Values::ties, .verbs = linearize_verb};
