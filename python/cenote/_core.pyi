@@ -416,10 +416,30 @@ def xla_check_like(shape: object, dtype: object, expected: object, x_dtype: obje
 def xla_attributes(op: Operator, geometry: Windows) -> dict[str, int | float | str | list[int]]:
     """What the handlers read."""
 
-def torch_start(tensor: object, parameter: object, modes: tuple[object, ...], is_grad_enabled: object, threads: object, is_last: object, new_last: object, new_bytes: object, new_indices: object, tracked: object) -> bool:
+def torch_start(tensor: object, parameter: object, modes: tuple[object, ...], is_grad_enabled: object, threads: object, is_last: object, new_last: object, new_bytes: object, new_indices: object, tracked: object, forward_ad: object, is_forward_enabled: object, unpack_dual: object, make_dual: object) -> bool:
     """
     Hands over what the functions below call of torch; whether they compute on its threads.
     """
+
+class TorchRest:
+    """What the gradient of a call needs besides gy and the winners."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def channels_last(self) -> bool: ...
+
+    @property
+    def call(self) -> tuple[Any, ...]: ...
+
+def torch_backward_of_selecting(node_type: object, in_python: object) -> None:
+    """
+    Gives nodes of autograd the gradient of `torch_select`; `in_python` is for what is not ordinary.
+    """
+
+def torch_backward_of_linear(node_type: object, in_python: object) -> None:
+    """The same, of `torch_linear`."""
 
 def torch_ordinary(x: object, other: object = None) -> bool:
     """
@@ -429,20 +449,16 @@ def torch_ordinary(x: object, other: object = None) -> bool:
 def torch_indices(x: object, call: tuple[Any, ...]) -> Any:
     """Value and indices, or None."""
 
-def torch_dual(x: object, dx: object, call: tuple[Any, ...]) -> Any:
-    """Value and tangent, or None."""
+def torch_tangent(x: object, call: tuple[Any, ...]) -> Any:
+    """The value in forward mode, or None."""
 
 def torch_forward(x: object, call: tuple[Any, ...]) -> Any:
     """The value, or None where torch should be asked."""
 
-def torch_linear(x: object, call: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The value, and what `torch_transpose` wants besides gy."""
+def torch_linear(x: object, call: tuple[Any, ...]) -> tuple[Any, TorchRest]:
+    """The value, and what its gradient needs besides gy."""
 
-def torch_select(x: object, call: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+def torch_select(x: object, call: tuple[Any, ...]) -> tuple[Any, Any, TorchRest]:
     """
-    The value, the winners, and what `torch_pull` wants besides gy and them.
+    The value, the winners, and what the gradient needs besides gy and them.
     """
-
-def torch_transpose(gy: object, shape: tuple[int, ...], channels_last: bool, call: tuple[Any, ...]) -> Any: ...
-
-def torch_pull(gy: object, winners: object, shape: tuple[int, ...], channels_last: bool, call: tuple[Any, ...]) -> Any: ...

@@ -25,6 +25,8 @@ struct Torch {
   nb::handle new_last;                // a tensor like another one of sizes, channels last
   nb::handle new_bytes, new_indices;  // tensors of uint8 and int64, of sizes one by one
   nb::handle tracked;                 // the value of a call on a tensor that has gradients
+  nb::handle forward_ad;              // its module: at which level forward mode is
+  nb::handle is_forward_enabled, unpack_dual, make_dual;
 };
 Torch torch;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): a module has one
 
@@ -83,11 +85,6 @@ int threads_for(Index cells) {
   return nb::cast<int>(checked(PyObject_CallNoArgs(torch.threads.ptr())));
 }
 int threads_for(const Array& x) { return threads_for(volume(x.dims)); }
-int threads_for_shape(nb::handle shape) {
-  Index cells = 1;
-  for (const nb::handle size : shape) cells *= nb::cast<Index>(size);
-  return threads_for(cells);
-}
 
 // What to compute: (operator, windows, name), as the functions of cenote.torch write it.
 struct Call {
@@ -122,59 +119,120 @@ nb::object indices_ordinary(nb::handle x_object, nb::handle call) {
                        threads_for(*x));
 }
 
-nb::object dual_ordinary(nb::handle x_object, nb::handle dx_object, nb::handle call) {
-  const auto x = plain(x_object);
-  const auto dx = plain(dx_object);
-  if (!x || !dx || requires_grad(dx_object)) return nb::none();
+// The value in forward mode, with its tangent if the tensor has one.
+nb::object tangent_ordinary(nb::handle x_object, nb::handle call) {
+  const auto x = is_quiet() ? plain(x_object) : std::nullopt;
+  if (!x || requires_grad(x_object)) return nb::none();
   const Call parts(call);
-  return dual_array(*x, *dx, parts.op, parts.windows, {*x, Format::like}, parts.caller, threads_for(*x));
+  const nb::object pair = torch.unpack_dual(x_object, 0);
+  const nb::object dx_object = pair[1];
+  if (dx_object.is_none() || !truth(torch.is_forward_enabled()))
+    return forward_array(*x, parts.op, parts.windows, {*x, Format::like}, parts.caller, threads_for(*x));
+  const auto dx = plain(dx_object);
+  if (!dx || requires_grad(dx_object)) return nb::none();
+  const auto [y, dy] = dual_array(*x, *dx, parts.op, parts.windows, {*x, Format::like}, parts.caller, threads_for(*x));
+  return torch.make_dual(y, dy, 0);
 }
 
 bool is_last(const Array& x) {
   return x.other_format && truth(checked(PyObject_CallOneArg(torch.is_last.ptr(), x.tensor.ptr())));
 }
 
-// What the gradient needs besides winners: the input's shape, whether its channels come last, and the call.
-nb::tuple rest_of(const Array& x, nb::handle call) { return nb::make_tuple(to_tuple(x.dims), is_last(x), call); }
+// What the gradient of a call needs besides gy, and the winners, which torch keeps.
+struct Rest {
+  AnyOperator op;
+  Geometry geometry;
+  Format format;           // of the gradient: the input's, whatever that of gy is
+  nb::object shape, call;  // as Python has them
+
+  [[nodiscard]] bool is_last() const { return format == Format::channels_last; }
+};
+Rest rest_of(const Array& x, const AnyOperator& op, const Geometry& g, nb::handle call) {
+  return {op, g, is_last(x) ? Format::channels_last : Format::rows, to_tuple(x.dims), nb::borrow(call)};
+}
 
 nb::object forward_for_linear(nb::handle x_object, nb::handle call) {
   const Call parts(call);
   const Array x = exchange_array(x_object, {parts.caller, "x"});
-  const nb::object y = forward_array(x, parts.op, parts.windows, {x, Format::like}, parts.caller, threads_for(x));
-  return nb::make_tuple(y, rest_of(x, call));
+  const AnyOperator op = to_operator({parts.op, "op", parts.caller});
+  const Geometry g = to_geometry({parts.windows, "geometry", parts.caller}, x.dims);
+  const nb::object y = forward_array(x, op, g, {x, Format::like}, parts.caller, threads_for(x));
+  return nb::make_tuple(y, rest_of(x, op, g, call));
 }
 
 nb::object forward_for_selecting(nb::handle x_object, nb::handle call) {
   const Call parts(call);
   const Array x = exchange_array(x_object, {parts.caller, "x"});
-  const auto [y, winners] =
+  const auto [y, winners, g] =
       select_array(x, parts.op, parts.windows, {x, Format::like}, maker(torch.new_bytes), parts.caller, threads_for(x));
-  return nb::make_tuple(y, winners, rest_of(x, call));
+  return nb::make_tuple(y, winners, rest_of(x, to_operator({parts.op, "op", parts.caller}), g, call));
 }
 
-// The gradient's memory format is the input's, whatever that of gy is.
-Format gradient_format(nb::handle channels_last) {
-  return channels_last.ptr() == Py_True ? Format::channels_last : Format::rows;
+// The memory of a gradient, if computing is all that happens to it.
+std::optional<Array> plain_gradient(nb::handle gy_object) {
+  auto gy = is_quiet() ? plain(gy_object) : std::nullopt;
+  if (gy && requires_grad(gy_object)) gy.reset();
+  return gy;
 }
 
-nb::object transpose_ordinary(nb::handle gy_object, nb::handle shape, nb::handle channels_last, nb::handle call) {
-  const auto gy = is_quiet() ? plain(gy_object) : std::nullopt;
-  if (!gy || requires_grad(gy_object)) return nb::none();
-  const Call parts(call);
-  return vjp_array(parts.op, parts.windows, shape, *gy, {*gy, gradient_format(channels_last)}, parts.caller,
-                   threads_for_shape(shape));
+nb::object transpose_ordinary(nb::handle gy_object, const Rest& rest) {
+  const auto gy = plain_gradient(gy_object);
+  if (!gy) return nb::none();
+  return transpose_array(rest.op, rest.geometry, *gy, {*gy, rest.format}, Call(rest.call).caller,
+                         threads_for(volume(rest.geometry.in())));
 }
 
-nb::object pull_ordinary(nb::handle gy_object, nb::handle winners_object, nb::handle shape, nb::handle channels_last,
-                         nb::handle call) {
-  const auto gy = is_quiet() ? plain(gy_object) : std::nullopt;
-  if (!gy || requires_grad(gy_object)) return nb::none();
+nb::object pull_ordinary(nb::handle gy_object, nb::handle winners_object, const Rest& rest) {
+  const auto gy = plain_gradient(gy_object);
+  if (!gy) return nb::none();
   const auto winners = plain(winners_object);
   if (!winners || winners->strides != row_major(winners->dims)) return nb::none();
-  const Call parts(call);
-  return pull_array(parts.windows, shape, *winners, *gy, {*gy, gradient_format(channels_last)}, parts.caller,
-                    threads_for_shape(shape));
+  return pull_array(rest.geometry, *winners, *gy, {*gy, rest.format}, Call(rest.call).caller,
+                    threads_for(volume(rest.geometry.in())));
 }
+
+// `apply` of the nodes that autograd calls for a gradient: of a tensor that has none itself, without a way through
+// Python. It is a method of C's for their type, and `written` is what the class has in Python, for all other cases.
+template <bool selects>
+struct Backward {
+  static inline PyObject* written = nullptr;  // kept for good
+
+  static nb::object gradient(nb::handle node, nb::handle gy) {
+    static PyObject* const level = interned("_current_level");
+    static PyObject* const rest_name = interned("rest");
+    [[maybe_unused]] static PyObject* const saved_name = interned("saved_tensors");
+    if (nb::cast<int>(checked(PyObject_GetAttr(torch.forward_ad.ptr(), level))) >= 0) return nb::none();
+    const nb::object rest = checked(PyObject_GetAttr(node.ptr(), rest_name));
+    const Rest& of = *nb::inst_ptr<Rest>(rest);
+    if constexpr (selects) {
+      const nb::tuple saved(checked(PyObject_GetAttr(node.ptr(), saved_name)));
+      return pull_ordinary(gy, saved[0], of);
+    } else {
+      return transpose_ordinary(gy, of);
+    }
+  }
+
+  static PyObject* apply(PyObject* node, PyObject* const* arguments, Py_ssize_t count) noexcept {
+    try {
+      const nb::object gx = count == 1 ? gradient(node, arguments[0]) : nb::none();
+      if (!gx.is_none()) return PyTuple_Pack(2, Py_None, gx.ptr());
+    } catch (nb::python_error& error) {
+      error.restore();
+      return nullptr;
+    } catch (const std::exception&) {  // which it raises again; NOLINT(bugprone-empty-catch)
+    }
+    std::array<PyObject*, 2> all{node, count == 1 ? arguments[0] : Py_None};
+    return PyObject_Vectorcall(written, all.data(), all.size(), nullptr);
+  }
+
+  static void bind(nb::handle node_type, nb::object in_python) {
+    using Any = void (*)();
+    static PyMethodDef method{"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<Any>(&apply)), METH_FASTCALL, ""};
+    const nb::object descriptor = checked(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(node_type.ptr()), &method));
+    node_type.attr("apply") = descriptor;
+    written = in_python.release().ptr();
+  }
+};
 
 }  // namespace
 
@@ -200,39 +258,45 @@ void bind_torch(nb::module_& m) {
   m.def(
       "torch_start",
       [](nb::object tensor, nb::object parameter, nb::tuple modes, nb::object is_grad_enabled, nb::object threads,
-         nb::object is_last, nb::object new_last, nb::object new_bytes, nb::object new_indices, nb::object tracked) {
-        torch = {tensor.release(),      parameter.release(), modes.release(),    is_grad_enabled.release(),
-                 threads.release(),     is_last.release(),   new_last.release(), new_bytes.release(),
-                 new_indices.release(), tracked.release()};
+         nb::object is_last, nb::object new_last, nb::object new_bytes, nb::object new_indices, nb::object tracked,
+         nb::object forward_ad, nb::object is_forward_enabled, nb::object unpack_dual, nb::object make_dual) {
+        torch = {tensor.release(),      parameter.release(), modes.release(),      is_grad_enabled.release(),
+                 threads.release(),     is_last.release(),   new_last.release(),   new_bytes.release(),
+                 new_indices.release(), tracked.release(),   forward_ad.release(), is_forward_enabled.release(),
+                 unpack_dual.release(), make_dual.release()};
+        nb::set_leak_warnings(false);  // torch keeps graphs until the process ends
         return find_team();
       },
       "tensor"_a, "parameter"_a, "modes"_a, "is_grad_enabled"_a, "threads"_a, "is_last"_a, "new_last"_a, "new_bytes"_a,
-      "new_indices"_a, "tracked"_a,
+      "new_indices"_a, "tracked"_a, "forward_ad"_a, "is_forward_enabled"_a, "unpack_dual"_a, "make_dual"_a,
       "Hands over what the functions below call of torch; whether they compute on its threads.",
       nb::sig("def torch_start(tensor: object, parameter: object, modes: tuple[object, ...], is_grad_enabled: object, "
               "threads: object, is_last: object, new_last: object, new_bytes: object, new_indices: object, "
-              "tracked: object) -> bool"));
+              "tracked: object, forward_ad: object, is_forward_enabled: object, unpack_dual: object, "
+              "make_dual: object) -> bool"));
+  nb::class_<Rest>(m, "TorchRest", "What the gradient of a call needs besides gy and the winners.")
+      .def_ro("shape", &Rest::shape, nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("channels_last", &Rest::is_last)
+      .def_ro("call", &Rest::call, nb::sig("def call(self) -> tuple[typing.Any, ...]"));
+  m.def("torch_backward_of_selecting", &Backward<true>::bind, "node_type"_a, "in_python"_a,
+        "Gives nodes of autograd the gradient of `torch_select`; `in_python` is for what is not ordinary.");
+  m.def("torch_backward_of_linear", &Backward<false>::bind, "node_type"_a, "in_python"_a,
+        "The same, of `torch_linear`.");
   m.def("torch_ordinary", &is_ordinary, "x"_a.none(), "other"_a = nb::none(),
         "Whether nothing but a kernel, and autograd, would happen to x and another one.",
         nb::sig("def torch_ordinary(x: object, other: object = None) -> bool"));
   m.def("torch_indices", &indices_ordinary, "x"_a.none(), "call"_a, "Value and indices, or None.",
         nb::sig("def torch_indices(x: object, call: tuple[typing.Any, ...]) -> typing.Any"));
-  m.def("torch_dual", &dual_ordinary, "x"_a.none(), "dx"_a.none(), "call"_a, "Value and tangent, or None.",
-        nb::sig("def torch_dual(x: object, dx: object, call: tuple[typing.Any, ...]) -> typing.Any"));
+  m.def("torch_tangent", &tangent_ordinary, "x"_a.none(), "call"_a, "The value in forward mode, or None.",
+        nb::sig("def torch_tangent(x: object, call: tuple[typing.Any, ...]) -> typing.Any"));
   m.def("torch_forward", &forward_ordinary, "x"_a.none(), "call"_a, "The value, or None where torch should be asked.",
         nb::sig("def torch_forward(x: object, call: tuple[typing.Any, ...]) -> typing.Any"));
-  m.def("torch_linear", &forward_for_linear, "x"_a, "call"_a, "The value, and what `torch_transpose` wants besides gy.",
-        nb::sig("def torch_linear(x: object, call: tuple[typing.Any, ...]) -> tuple[typing.Any, typing.Any]"));
+  m.def("torch_linear", &forward_for_linear, "x"_a, "call"_a, "The value, and what its gradient needs besides gy.",
+        nb::sig("def torch_linear(x: object, call: tuple[typing.Any, ...]) -> tuple[typing.Any, TorchRest]"));
   m.def("torch_select", &forward_for_selecting, "x"_a, "call"_a,
-        "The value, the winners, and what `torch_pull` wants besides gy and them.",
+        "The value, the winners, and what the gradient needs besides gy and them.",
         nb::sig("def torch_select(x: object, call: tuple[typing.Any, ...]) "
-                "-> tuple[typing.Any, typing.Any, typing.Any]"));
-  m.def("torch_transpose", &transpose_ordinary, "gy"_a.none(), "shape"_a, "channels_last"_a, "call"_a,
-        nb::sig("def torch_transpose(gy: object, shape: tuple[int, ...], channels_last: bool, "
-                "call: tuple[typing.Any, ...]) -> typing.Any"));
-  m.def("torch_pull", &pull_ordinary, "gy"_a.none(), "winners"_a, "shape"_a, "channels_last"_a, "call"_a,
-        nb::sig("def torch_pull(gy: object, winners: object, shape: tuple[int, ...], channels_last: bool, "
-                "call: tuple[typing.Any, ...]) -> typing.Any"));
+                "-> tuple[typing.Any, typing.Any, TorchRest]"));
 }
 
 }  // namespace cenote::python

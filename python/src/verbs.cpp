@@ -86,7 +86,9 @@ nb::object jvp_verb(nb::handle op, nb::handle windows, nb::handle x_object, nb::
 
 nb::object forward_and_jvp_verb(nb::handle op, nb::handle windows, nb::handle x, nb::handle dx, nb::handle out,
                                 const char* caller, int threads) {
-  return dual_array(read_array(x, {caller, "x"}), read_array(dx, {caller, "dx"}), op, windows, out, caller, threads);
+  const auto [y, dy] =
+      dual_array(read_array(x, {caller, "x"}), read_array(dx, {caller, "dx"}), op, windows, out, caller, threads);
+  return nb::make_tuple(y, dy);
 }
 
 nb::object vjp_verb(nb::handle op, nb::handle windows, nb::handle x, nb::handle gy, nb::handle out, const char* caller,
@@ -150,10 +152,14 @@ Array result_array(const Target& target, const Dims& dims, Type type, std::strin
 nb::object forward_array(const Array& x, nb::handle op, nb::handle windows, const Target& to_array, const char* caller,
                          int threads) {
   const AnyOperator any = to_operator({op, "op", caller});
-  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
+  return forward_array(x, any, to_geometry({windows, "geometry", caller}, x.dims), to_array, caller, threads);
+}
+
+nb::object forward_array(const Array& x, const AnyOperator& op, const Geometry& g, const Target& to_array,
+                         const char* caller, int threads) {
   const Array y = result_array(to_array, g.out(), x.type, caller);
   with_result_names(caller, [&] {
-    dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+    dispatch<false>(op, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
       const View<const T> from = x.read<T>();
       const View<T> to = y.write<T>();
       const Unlocked unlocked(g);
@@ -168,18 +174,29 @@ nb::object vjp_array(nb::handle op, nb::handle windows, nb::handle x_object, con
   const AnyOperator any = to_operator({op, "op", caller});
   const Point point = read_point(x_object, any, gy, {caller, "gy"});
   const Geometry g = to_geometry({windows, "geometry", caller}, point.x.dims);
+  if (is_linear(any)) return transpose_array(any, g, gy, to_array, caller, threads);
   const Array gx = result_array(to_array, g.in(), gy.type, caller);
   with_result_names(caller, [&] {
     dispatch<true>(any, gy.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
-      const View<const T> gradient = gy.read<T>();
+      const View<const T> at = point.x.read<T>(), gradient = gy.read<T>();
       const View<T> to = gx.write<T>();
+      const Unlocked unlocked(g);
+      vjp<T>(each, g, at, gradient, to, at_most(threads), caller);
+    });
+  });
+  return gx.owner;
+}
+
+nb::object transpose_array(const AnyOperator& op, const Geometry& g, const Array& gy, const Target& to_array,
+                           const char* caller, int threads) {
+  const Array gx = result_array(to_array, g.in(), gy.type, caller);
+  with_result_names(caller, [&] {
+    dispatch<true>(op, gy.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
       if constexpr (Op::linear) {
+        const View<const T> gradient = gy.read<T>();
+        const View<T> to = gx.write<T>();
         const Unlocked unlocked(g);
         vjp<T>(each, g, gradient, to, at_most(threads), caller);
-      } else {
-        const View<const T> at = point.x.read<T>();
-        const Unlocked unlocked(g);
-        vjp<T>(each, g, at, gradient, to, at_most(threads), caller);
       }
     });
   });
@@ -210,8 +227,8 @@ nb::object indexed_array(const Array& x, nb::handle op, nb::handle windows, cons
   return nb::make_tuple(y.owner, indices.owner);
 }
 
-nb::object dual_array(const Array& x, const Array& dx, nb::handle op, nb::handle windows, const Target& to,
-                      const char* caller, int threads) {
+Dual dual_array(const Array& x, const Array& dx, nb::handle op, nb::handle windows, const Target& to,
+                const char* caller, int threads) {
   const AnyOperator any = to_operator({op, "op", caller});
   check_same_type(x, dx, {caller, "dx"}, "x");
   const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
@@ -221,7 +238,7 @@ nb::object dual_array(const Array& x, const Array& dx, nb::handle op, nb::handle
     const Unlocked unlocked(g);
     forward_and_jvp<T>(each, g, x.read<T>(), dx.read<T>(), y.write<T>(), dy.write<T>(), at_most(threads), caller);
   });
-  return nb::make_tuple(y.owner, dy.owner);
+  return {y.owner, dy.owner};
 }
 
 void bind_verbs(nb::module_& m) {

@@ -61,21 +61,30 @@ Array result_array(const Target& target, const Dims& dims, Type type, std::strin
 // The verbs on arrays that have been read.
 nb::object forward_array(const Array& x, nb::handle op, nb::handle windows, const Target& to, const char* caller,
                          int threads);
+nb::object forward_array(const Array& x, const AnyOperator& op, const Geometry& g, const Target& to, const char* caller,
+                         int threads);
 // The value, and the winners as PyTorch numbers them, which `indices` (None: a new array) takes.
 nb::object indexed_array(const Array& x, nb::handle op, nb::handle windows, const Target& to, nb::handle indices,
                          const char* caller, int threads);
 // Value and tangent in one read of the input, for frameworks that want both.
-nb::object dual_array(const Array& x, const Array& dx, nb::handle op, nb::handle windows, const Target& to,
-                      const char* caller, int threads);
+struct Dual {
+  nb::object y, dy;
+};
+Dual dual_array(const Array& x, const Array& dx, nb::handle op, nb::handle windows, const Target& to,
+                const char* caller, int threads);
 nb::object vjp_array(nb::handle op, nb::handle windows, nb::handle x, const Array& gy, const Target& to,
                      const char* caller, int threads);
+// The same where operator and geometry are known; the operator is linear.
+nb::object transpose_array(const AnyOperator& op, const Geometry& g, const Array& gy, const Target& to,
+                           const char* caller, int threads);
 struct Selected {
   nb::object y, winners;
+  Geometry geometry;
 };
 Selected select_array(const Array& x, nb::handle op, nb::handle windows, const Target& to, nb::handle winners,
                       const char* caller, int threads);
-nb::object pull_array(nb::handle windows, nb::handle shape, const Array& winners, const Array& gy, const Target& to,
-                      const char* caller, int threads);
+nb::object pull_array(const Geometry& g, const Array& winners, const Array& gy, const Target& to, const char* caller,
+                      int threads);
 
 // Winners as PyTorch numbers them.
 nb::object indices_array(const Geometry& g, const Winners& winners, std::string_view caller,

@@ -33,21 +33,15 @@ nb::object forward_with_winners_into(nb::handle op, nb::handle windows, nb::hand
   return nb::make_tuple(made.y, made.winners);
 }
 
-struct Kept {
-  Geometry geometry;
-  Winners winners;  // on the bytes of an array
-};
-Kept kept_in(const Array& bytes, nb::handle windows, nb::handle shape, const char* caller) {
-  const Geometry g = to_geometry({windows, "geometry", caller}, to_dims({shape, "shape", caller}));
-  return {g, winners_on(bytes, g, {caller, "winners"})};
+Geometry geometry_of(nb::handle windows, nb::handle shape, const char* caller) {
+  return to_geometry({windows, "geometry", caller}, to_dims({shape, "shape", caller}));
 }
 
 template <bool pull>
-nb::object apply_array(nb::handle windows, nb::handle shape, const Array& bytes, const Array& from,
-                       const Target& target, const char* caller, int threads) {
+nb::object apply_array(const Geometry& g, const Array& bytes, const Array& from, const Target& target,
+                       const char* caller, int threads) {
   const char* name = pull ? "gy" : "dx";
-  const Kept kept = kept_in(bytes, windows, shape, caller);
-  const Geometry& g = kept.geometry;
+  const Winners winners = winners_on(bytes, g, {caller, "winners"});
   const Array to = result_array(target, pull ? g.in() : g.out(), from.type, caller);
   spec::detail::check_shape(caller, name, from.dims, pull ? g.out() : g.in());
   spec::detail::check_shape(caller, "out", to.dims, pull ? g.in() : g.out());
@@ -56,9 +50,9 @@ nb::object apply_array(nb::handle windows, nb::handle shape, const Array& bytes,
       spec::detail::check_output(caller, "out", to.write<T>(), from.read<T>());
       const Unlocked unlocked(g);
       if constexpr (pull)
-        compiled::pull<T>(g, kept.winners, from.read<T>(), to.write<T>(), at_most(threads));
+        compiled::pull<T>(g, winners, from.read<T>(), to.write<T>(), at_most(threads));
       else
-        compiled::push<T>(g, kept.winners, from.read<T>(), to.write<T>(), at_most(threads));
+        compiled::push<T>(g, winners, from.read<T>(), to.write<T>(), at_most(threads));
     } else {
       raise_unsupported("max", {caller, name}, from.type, true);
     }
@@ -70,7 +64,8 @@ template <bool pull>
 nb::object apply(nb::handle windows, nb::handle shape, nb::handle winners, nb::handle from, nb::handle out,
                  const char* caller, int threads) {
   const Array bytes = read_array(winners, {caller, "winners"});
-  return apply_array<pull>(windows, shape, bytes, read_array(from, {caller, pull ? "gy" : "dx"}), out, caller, threads);
+  const Array given = read_array(from, {caller, pull ? "gy" : "dx"});
+  return apply_array<pull>(geometry_of(windows, shape, caller), bytes, given, out, caller, threads);
 }
 
 }  // namespace
@@ -91,20 +86,19 @@ Selected select_array(const Array& x, nb::handle op, nb::handle windows, const T
       throw nb::type_error("only Max and Min have winners");
     }
   });
-  return {y.owner, bytes.owner};
+  return {y.owner, bytes.owner, g};
 }
 
-nb::object pull_array(nb::handle windows, nb::handle shape, const Array& winners, const Array& gy, const Target& to,
-                      const char* caller, int threads) {
-  return apply_array<true>(windows, shape, winners, gy, to, caller, threads);
+nb::object pull_array(const Geometry& g, const Array& winners, const Array& gy, const Target& to, const char* caller,
+                      int threads) {
+  return apply_array<true>(g, winners, gy, to, caller, threads);
 }
 
 void bind_winners(nb::module_& m) {
   m.def(
       "winner_bytes",
       [](nb::handle windows, nb::handle shape) {
-        return Winners::bytes_each(
-            to_geometry({windows, "geometry", "winner_bytes"}, to_dims({shape, "shape", "winner_bytes"})));
+        return Winners::bytes_each(geometry_of(windows, shape, "winner_bytes"));
       },
       "geometry"_a.none(), "shape"_a.none(), nb::sig("def winner_bytes(geometry: object, shape: object) -> int"),
       "How many bytes the winner of one output takes.");
@@ -124,8 +118,8 @@ void bind_winners(nb::module_& m) {
       "flat_indices",
       [](nb::handle windows, nb::handle shape, nb::handle winners, nb::handle out) {
         const Array bytes = read_array(winners, {"flat_indices", "winners"});
-        const Kept kept = kept_in(bytes, windows, shape, "flat_indices");
-        return indices_array(kept.geometry, kept.winners, "flat_indices", out);
+        const Geometry g = geometry_of(windows, shape, "flat_indices");
+        return indices_array(g, winners_on(bytes, g, {"flat_indices", "winners"}), "flat_indices", out);
       },
       "geometry"_a.none(), "shape"_a.none(), "winners"_a.none(), "out"_a = nb::none(),
       nb::sig("def flat_indices(geometry: object, shape: object, winners: object, out: object = None) "

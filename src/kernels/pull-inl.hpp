@@ -65,7 +65,9 @@ struct Push {
     plan::Scratch scratch;
     const auto table = scratch.Ask<Index>(tabled);
     scratch.Take();
+    const Index even = EvenStep(plan, plan.inputs[0].pooled);
     const auto place_of = [&](Index number) {
+      if (even != 0) return number * even;
       Index along = 0;
       return PlaceOf(plan, plan.inputs[0].pooled, number, along);
     };

@@ -277,19 +277,24 @@ class Repeat {
       }
       high = sum;
     }
-    [[nodiscard]] double Value() const { return std::isfinite(high) ? high + low : high; }
+    [[nodiscard]] double Value() const { return std::is_same_v<T, double> && std::isfinite(high) ? high + low : high; }
   };
   HWY_INLINE void WriteRun(const Cells& cells, Index i, const RunOfCells& run) const {
     const D d;
     const T* const from = cells.from + run.start * in_;
+    const Index step = axis_.step * in_;
     Sum sum;
-    std::array<Index, max_rank> tap{};
-    do {
-      Index place = 0;
-      if (cells.counts != nullptr) place = PlaceOfRow(tap);
-      for (Index t = 0; t < run.count; ++t) sum.Add(static_cast<double>(from[place + t * axis_.step * in_]));
-    } while (cells.counts != nullptr &&
-             Next(tap, static_cast<std::size_t>(plan_.rank - 1), [&](std::size_t a) { return cells.counts[a]; }));
+    const auto add_row = [&](const T* row) {
+      for (Index t = 0; t < run.count; ++t) sum.Add(static_cast<double>(row[t * step]));
+    };
+    if (cells.counts == nullptr) {
+      add_row(from);
+    } else {
+      std::array<Index, max_rank> tap{};
+      do {
+        add_row(from + PlaceOfRow(tap));
+      } while (Next(tap, static_cast<std::size_t>(plan_.rank - 1), [&](std::size_t a) { return cells.counts[a]; }));
+    }
     const T value = static_cast<T>(sum.Value() * scale_) + T{0};
     const Index vectors_end = std::min(run.end, cells.end - n + 1);
     const auto v = hn::Set(d, value);

@@ -55,6 +55,7 @@ class Scatter {
     runs_ = inner_.kind == Axis::Kind::sliding && inner_.stride == 1 && inner_.dilation == 1 &&
             inner_.kernel >= least_run && plan.inputs[0].pooled[last_] == 1 && plan.winner.pooled[last_] == 1;
     flat_ = IsFlat(outputs);
+    in_turn_ = cells_ * Index{sizeof(T)} <= most_staged / 4 ? 8 : 4;
     plain_ = direct && whole_ && !side_by_side_ && !runs_ && tabled_ > 0 && none_ < 0 && last_ > 0 &&
              plan.inputs[0].pooled[last_] == 1 && plan.winner.pooled[last_] == 1;
     const auto sums = scratch_.Ask<G>(direct ? 0 : cells_ * width);
@@ -112,7 +113,7 @@ class Scatter {
       }
       // Lanes that follow each other are cleared together, as many as stay in the nearest cache until they are used.
       Index together = direct ? std::clamp(Index{8192} / (cells_ * Index{sizeof(T)} + 1), Index{1}, count) : 1;
-      if (plain_) together = (together + in_turn - 1) / in_turn * in_turn;
+      if (plain_) together = (together + in_turn_ - 1) / in_turn_ * in_turn_;
       for (Index left = count; left > 0;) {
         const Index group = std::min(left, together);
         Clear(group, gx_step);
@@ -241,7 +242,8 @@ class Scatter {
 
   // The only output of every lane, most often of its whole plane.
   void AddSingle(Index lanes, Index gy_step, Index won_step, Index gx_step) {
-    const Index* const places = whole_ && tabled_ > 0 ? places_ : nullptr;
+    const Index even = whole_ ? EvenStep(plan_, strides_) : 0;
+    const Index* const places = whole_ && tabled_ > 0 && even == 0 ? places_ : nullptr;
     const Index none = none_, base = base_;
     const T* gy = gy_;
     const U* won = won_;
@@ -249,15 +251,15 @@ class Scatter {
     for (Index lane = 0; lane < lanes; ++lane, gy += gy_step, won += won_step, sums += direct ? gx_step : 0) {
       const auto number = static_cast<Index>(*won);
       if (number == none) continue;
-      Index place = 0;
+      Index place = number * even;
       if (places != nullptr) {
         place = places[number];
-      } else {
+      } else if (even == 0) {
         Index first = 0;
         place = Place(number, first);
         if (first_ + first < task_.begin || first_ + first >= task_.end) continue;
       }
-      sums[base + place] = sums[base + place] + static_cast<G>(*gy);
+      sums[base + place] = static_cast<G>(*gy) + G(Index{0});  // no -0, as where gradients are added to 0
     }
     if constexpr (!direct) Finish(1);  // of one lane at a time
     gy_ = gy;
@@ -279,14 +281,14 @@ class Scatter {
 
   // One lane, or several if there are: then additions to one cell that wait for each other are of several lanes in
   // turn.
-  static constexpr Index in_turn = 8;
   Index AddSome(Index left, Index gy_step, Index won_step, Index gx_step) {
     Index lanes = 1;
     if constexpr (direct) {
-      if (plain_ && left >= in_turn) {
-        lanes = in_turn;
+      if (plain_ && left >= in_turn_) {
+        lanes = in_turn_;
         const auto add = [&](Index base, Index, const T* gy, const U* won) HWY_ATTR {
-          AddRows(gx_ + base, gx_step, starts_, places_, gy, gy_step, won, won_step, row_);
+          (in_turn_ == 8 ? &AddRows<8> : &AddRows<4>)(gx_ + base, gx_step, starts_, places_, gy, gy_step, won, won_step,
+                                                      row_);
         };
         if (flat_)
           add(0, 0, gy_, won_);
@@ -326,12 +328,12 @@ class Scatter {
     }
   }
   // The same row of several lanes.
+  template <int lanes>
   static HWY_NOINLINE void AddRows(G* sums, Index step, const Index* starts, const Index* places, const G* gy,
                                    Index gy_step, const U* won, Index won_step, plan::Span row) {
     // Two lanes to a pointer: as many pointers as there are registers.
     const G *const gy_2 = gy + 2 * gy_step, *const gy_4 = gy + 4 * gy_step, *const gy_6 = gy + 6 * gy_step;
     const U *const won_2 = won + 2 * won_step, *const won_4 = won + 4 * won_step, *const won_6 = won + 6 * won_step;
-    static_assert(in_turn == 8);
     for (Index o = row.begin; o < row.end; ++o) {
       G* at = sums + starts[o];
       const auto two = [&](const G* gradients, const U* winners) HWY_ATTR {
@@ -343,8 +345,10 @@ class Scatter {
       };
       two(gy, won);
       two(gy_2, won_2);
-      two(gy_4, won_4);
-      two(gy_6, won_6);
+      if constexpr (lanes == 8) {
+        two(gy_4, won_4);
+        two(gy_6, won_6);
+      }
     }
   }
   // Gradients of neighbouring outputs, as sums are added.
@@ -458,6 +462,7 @@ class Scatter {
   G* sums_ = nullptr;
   Index* places_ = nullptr;  // of every number; then the positions along the first axis
   Index* starts_ = nullptr;
+  Index in_turn_ = 8;   // lanes: as many as stay in the cache
   G* wide_ = nullptr;   // a row of gradients
   T* stage_ = nullptr;  // a plane
   const T* gy_ = nullptr;

@@ -45,6 +45,17 @@ inline Index PlaceOf(const plan::Plan& plan, const std::array<Index, max_rank>& 
   return place + first * strides[0];
 }
 
+// How far the cells of a window are apart whose numbers follow each other, if that is the same for all; or 0.
+inline Index EvenStep(const plan::Plan& plan, const std::array<Index, max_rank>& strides) {
+  auto a = static_cast<std::size_t>(plan.rank - 1);
+  const Index step = plan.axes[a].source.dilation * strides[a];
+  for (Index row = step * plan.axes[a].source.kernel; a > 0; row *= plan.axes[a].source.kernel) {
+    --a;
+    if (plan.axes[a].source.dilation * strides[a] != row) return 0;
+  }
+  return step;
+}
+
 // The next index of a box in row-major order; false, and the first one, after the last.
 template <class F>
 HWY_INLINE bool Next(std::array<Index, max_rank>& at, std::size_t axes, F&& limit) {

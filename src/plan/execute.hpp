@@ -55,10 +55,11 @@ class Run {
     plan_.pattern = pattern_.get();
   }
 
-  void operator()(const Kernel& kernel) { (*this)(kernel, plan_); }
-  void operator()(const Kernel& kernel, const Plan& plan) {
+  // `cost` of a cell, where it is beyond the usual.
+  void operator()(const Kernel& kernel, Index cost = 1) { (*this)(kernel, plan_, cost); }
+  void operator()(const Kernel& kernel, const Plan& plan, Index cost = 1) {
     const Index tasks = kernel.tasks(plan);
-    Index work = plan.lanes.count;
+    Index work = plan.lanes.count * cost;
     for (int a = 0; a < plan.rank; ++a) {
       const PooledAxis& axis = plan.axes[static_cast<std::size_t>(a)];
       work *= std::max(axis.in, axis.out);
@@ -441,7 +442,9 @@ inline void cut_rows(Plan& plan, Index unit) {
   const Index plane = std::max(Index{1}, row * first.out);
   const Index most = std::max({plan.lanes.count / 16, std::min(Index{8}, plan.lanes.count / 2),
                                std::min(plan.lanes.count, (Index{1} << 13) / plane)});
-  plan.vectors = std::clamp(rows / std::max(Index{1}, first.out), Index{1}, std::max(Index{1}, most));
+  const Index some = rows >= first.out ? 8 : 1;  // of planes that are not cut
+  plan.vectors = std::clamp(rows / std::max(Index{1}, first.out), std::min(some, std::max(Index{1}, most)),
+                            std::max(Index{1}, most));
   // Lanes that are neighbours in memory stay together.
   if (plan.outputs[0].access == Access::lanes) {
     const Index inner = plan.lanes.sizes[static_cast<std::size_t>(plan.lanes.rank - 1)];
@@ -484,6 +487,24 @@ inline bool repeats(const Plan& plan, const Kernels& table) {
   }
   return by_lanes ? plan.inputs[0].access == Access::lanes
                   : plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)] == 1;
+}
+
+// The same where last axes of which one window holds everything are long, and a cell hears from two outputs at most: in
+// whatever order, their sum is the same.
+template <class T>
+bool repeats_pairs(const Plan& plan, const Kernels& table) {
+  if (sizeof(T) == sizeof(double) || table.repeat.run == nullptr || plan.outputs[0].access == Access::lanes ||
+      plan.outputs[0].pooled[static_cast<std::size_t>(plan.rank - 1)] != 1)
+    return false;
+  Index cells = 1, outputs = 1;
+  const auto axis = [&](int a) -> const PooledAxis& { return plan.axes[static_cast<std::size_t>(a)]; };
+  int a = plan.rank;
+  while (a > 0 && is_whole(axis(a - 1))) cells *= axis(--a).out;
+  while (a > 0) {
+    if (axis(--a).block > 0) return false;
+    outputs *= axis(a).kernel;
+  }
+  return cells >= 16 && outputs <= 2;
 }
 
 // Last axes of which one window holds everything become one axis.
@@ -552,26 +573,40 @@ void share_out(const Geometry& g, const Shares& shares, const View<const T>& gy,
   const Index rows = gy.size() / row;
   constexpr Index part = 1 << 14;
   const Index rows_of_task = std::max(Index{1}, part / row);
+  const auto outer = static_cast<std::size_t>(g.rank() - 1);
   each_task(exec, cenote::detail::ceil_div(rows, rows_of_task), gy.size(), [&](Index task) {
-    const Index last = std::min(rows, (task + 1) * rows_of_task);
-    for (Index r = task * rows_of_task; r < last; ++r) {
-      Index rest = r, from = 0, at = 0;
-      double scale = shares.scale;
-      for (int i = g.rank() - 1; i-- > 0;) {
-        const int a = axes[static_cast<std::size_t>(i)];
-        const Index o = rest % gy.dims()[a];
-        rest /= gy.dims()[a];
-        from += o * gy.strides()[a];
-        at += o * to.strides()[a];
-        if (const double* own = shares.of[static_cast<std::size_t>(a)]) scale *= own[o];
+    const Index first = task * rows_of_task, last = std::min(rows, first + rows_of_task);
+    std::array<Index, max_rank> index{};  // of a row, the innermost axis last
+    Index rest = first;
+    for (std::size_t i = outer; i-- > 0;) {
+      index[i] = rest % gy.dims()[axes[i]];
+      rest /= gy.dims()[axes[i]];
+    }
+    const double* const own = shares.of[static_cast<std::size_t>(inner)];
+    const Index step = gy.strides()[inner];
+    for (Index r = first; r < last; ++r) {
+      Index from = 0, at = 0;
+      std::array<double, max_rank> factors{};  // of the other axes, in the geometry's order, which no layout changes
+      factors.fill(1);
+      for (std::size_t i = 0; i < outer; ++i) {
+        const auto a = static_cast<std::size_t>(axes[i]);
+        from += index[i] * gy.strides()[axes[i]];
+        at += index[i] * to.strides()[axes[i]];
+        if (shares.of[a] != nullptr) factors[a] = shares.of[a][index[i]];
       }
-      const double* const own = shares.of[static_cast<std::size_t>(inner)];
+      const auto times = [&](double scale, int a, int until) {
+        for (; a < until; ++a) scale *= factors[static_cast<std::size_t>(a)];
+        return scale;
+      };
+      const double before = times(shares.scale, 0, inner);
       const T* const gradients = gy.data() + from;
       T* const shared = to.data() + at;
-      const Index step = gy.strides()[inner];
-      for (Index o = 0; o < row; ++o)
-        shared[o] =
-            static_cast<T>(static_cast<double>(gradients[o * step]) * (own == nullptr ? scale : scale * own[o]));
+      for (Index o = 0; o < row; ++o) {
+        const double scale = times(own == nullptr ? before : before * own[o], inner + 1, g.rank());
+        shared[o] = static_cast<T>(static_cast<double>(gradients[o * step]) * scale);
+      }
+      for (std::size_t i = outer; i-- > 0; index[i] = 0)
+        if (++index[i] < gy.dims()[axes[i]]) break;
     }
   });
 }
@@ -621,7 +656,7 @@ bool pull_sum(const Op& op, const Geometry& g, const View<const T>& gy, const Vi
       run.plan().axes[static_cast<std::size_t>(pooled++)].weights = shares.of[static_cast<std::size_t>(a)];
   run.build();
   run.plan().formula.scale = shares.scale;
-  const bool repeated = repeats(run.plan(), table);
+  const bool repeated = repeats(run.plan(), table) || (!near && repeats_pairs<T>(run.plan(), table));
   // Gradients that are hardly added cost less to divide before they are than when they are: in every layout, as halves
   // of an ulp are lost then.
   if (shares.differ && gy.dims().rank == g.rank() && (lie_apart(g) || (begin_far(g) && sizeof(T) >= 4))) {
@@ -713,7 +748,7 @@ bool pull(const Geometry& g, const Winners& winners, const View<const T>& gy, co
   if (plan.rows && plan.rank == 1) unit = 64 * last.source.stride;
   if (!plan.rows && !plan.few_windows) unit = 4 * (plan.axes[0].source.kernel - 1) * plan.axes[0].source.dilation + 1;
   cut_rows(plan, unit);
-  run(table.pull);
+  run(table.pull, windows > 1 ? 2 : 1);
   return true;
 }
 

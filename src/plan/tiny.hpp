@@ -8,7 +8,8 @@
 
 namespace cenote::plan {
 
-inline constexpr Index tiny_cells = 128;  // of the input, at most
+inline constexpr Index tiny_cells = 128;   // of the input, at most
+inline constexpr Index small_cells = 512;  // the same, where windows have no more taps in all
 
 struct TinySpan {
   Index start, real, padded;  // as of AxisWindow, but left unset
@@ -110,7 +111,8 @@ class Tiny {
   bool set(const Geometry& g, const Dims& x_strides, const Dims& y_strides) {
     Index cells = 1;
     for (int a = 0; a < g.rank(); ++a) cells *= g.axis(a).in;
-    if (cells > tiny_cells || cells == 0) return false;
+    if (cells > small_cells || cells == 0) return false;
+    if (cells > tiny_cells && volume(g.out()) * volume(g.window_box()) > small_cells) return false;
     int pooled = 0;
     for (int a = g.rank() - 1; a >= 0; --a) {
       const Axis& axis = g.axis(a);

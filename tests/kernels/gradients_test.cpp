@@ -227,6 +227,82 @@ TEST(Gradients, OfGlobalAverages) {
           sweep(g, type, op, vjp_verb);
 }
 
+// Windows that hold whole rows or planes and share cells in pairs: in every layout the same bits.
+TEST(Gradients, OfAveragesOfPairsOfPlanes) {
+  struct Shape {
+    Dims space, kernel;
+    Index stride, dilation;
+  };
+  const std::vector<Shape> shapes{{{10, 7, 7}, {2, 7, 7}, 1, 1},   {{9, 4, 4}, {2, 4, 4}, 1, 1},
+                                  {{9, 5, 3}, {2, 5, 3}, 1, 1},    {{10, 20}, {2, 20}, 1, 1},
+                                  {{11, 33}, {3, 33}, 2, 1},       {{11, 33}, {3, 33}, 1, 1},
+                                  {{12, 5, 16}, {2, 2, 16}, 1, 1}, {{14, 40}, {2, 40}, 1, 3}};
+  std::uint64_t seed = 0;
+  for (const Shape& shape : shapes)
+    for (const Index lanes : {1, 5, 40})
+      for (const Type type : {Type::f32, Type::f64, Type::f16, Type::bf16})
+        for (const Operator& op : std::vector<Operator>{Average{}, Average{7}, Sum{}}) {
+          Dims dims{lanes}, steps, apart;
+          for (int a = 0; a < shape.space.rank; ++a) {
+            dims.push_back(shape.space[a]);
+            steps.push_back(a == 0 ? shape.stride : 1);
+            apart.push_back(a == 0 ? shape.dilation : 1);
+          }
+          const Sliding window{.kernel = shape.kernel, .stride = steps, .dilation = apart};
+          const Resolved g = try_resolve(dims, window);
+          ++seed;
+          if (g.problem || testing::Test::HasFailure() || !is_due()) continue;
+          Random random{seed};
+          Case c{.type = type, .op = op, .geometry = g.geometry, .seed = seed, .verbs = vjp_verb};
+          c.gy = static_cast<Values>(random.below(values_count));
+          c.strided_threads = {1, 2};
+          Dims inside;  // lanes become the innermost axis
+          for (int a = 1; a < dims.rank; ++a) inside.push_back(a);
+          inside.push_back(0);
+          const std::array<Layout, 3> layouts{Layout{.order = inside}, Layout{.step = 2}, Layout{.gap = 3}};
+          c.gx_layout = layouts[random.below(3)];
+          c.gy_layout = layouts[random.below(3)];
+          const std::string problem = disagreement(c);
+          EXPECT_TRUE(problem.empty()) << problem;
+        }
+}
+
+// One window to a plane, that holds all of it or not, in planes whose rows follow each other or not; large planes of
+// many windows that scatter several at a time.
+TEST(Gradients, OfFewWindowsAndOfLargeVolumes) {
+  struct Shape {
+    Dims dims, kernel;
+    Index stride, low;
+  };
+  std::vector<Shape> shapes{{{40, 4, 7, 7}, {4, 7, 7}, 1, 0}, {{40, 4, 7, 7}, {3, 5, 7}, 9, 0},
+                            {{70, 14, 14}, {14, 14}, 1, 0},   {{30, 20, 20}, {20, 20}, 1, 0},
+                            {{30, 20, 20}, {16, 17}, 30, 3},  {{50, 300}, {300}, 1, 0}};
+  for (const Index lanes : {3, 4, 8, 12, 17}) {
+    shapes.push_back({{lanes, 20, 30, 30}, {3, 3, 3}, 1, 1});
+    shapes.push_back({{lanes, 12, 20, 20}, {3, 3, 3}, 1, 1});
+    shapes.push_back({{lanes, 9, 21, 17}, {2, 3, 5}, 2, 1});
+  }
+  std::uint64_t seed = 0;
+  for (const Shape& shape : shapes)
+    for (const Type type : {Type::f32, Type::f64, Type::bf16}) {
+      const Resolved g =
+          try_resolve(shape.dims, Sliding{.kernel = shape.kernel, .stride = shape.stride, .padding = shape.low});
+      ++seed;
+      if (g.problem || testing::Test::HasFailure() || !is_due()) continue;
+      Random random{seed};
+      Case c{.type = type, .op = Max{}, .geometry = g.geometry, .seed = seed};
+      c.x = static_cast<Values>(random.below(values_count));
+      c.gy = static_cast<Values>(random.below(values_count));
+      const std::array<Layout, 3> layouts{Layout{}, Layout{.gap = 3}, Layout{.reversed = 2}};
+      c.gx_layout = layouts[random.below(3)];
+      c.verbs = linearize_verb;
+      c.threads = {1, 2};
+      c.strided_threads = {1, 2};
+      const std::string problem = disagreement(c);
+      EXPECT_TRUE(problem.empty()) << problem;
+    }
+}
+
 // Gradients so small that the divisor leaves nothing of them: what is left is +0 everywhere (A5).
 TEST(Gradients, OfAveragesThatUnderflow) {
   Sweep sweep;

@@ -157,6 +157,10 @@ TEST(Thresholds, APlaneAloneHasTheBitsOfOneAmongMany) {
   same({1, 7, 9}, Sliding{.kernel = {9}, .stride = 1});
   same({1, 1, 112}, Sliding{.kernel = {48}, .stride = 16});
   same({1, 1, 400}, Sliding{.kernel = {80}, .stride = 80});
+  for (const Index k : {2, 3, 5})
+    for (const Index s : {k, k + 1})
+      for (const Dims& plane : std::vector<Dims>{{1, 11, 11}, {1, 16, 32}, {1, 4, 128}, {1, 24, 24}})
+        same(plane, Sliding{.kernel = {k, k}, .stride = s, .padding = k / 2});
 }
 
 // Windows of many taps that lie apart find their winners first and read the tangents of these; smaller ones read all.

@@ -146,3 +146,51 @@ def test_checkpointing_and_gradients_by_several_threads():
     for thread in threads:
         thread.join()
     assert all(torch.equal(result, expected) for result in results)
+
+
+@pytest.mark.parametrize("pool", [ct.max_pool2d, ct.avg_pool2d])
+def test_gradients_of_every_form_are_those_of_an_ordinary_one(pool):
+    """Nodes of autograd compute ordinary gradients in one step, and ask torch for all others."""
+    x = torch.randn(2, 3, 8, 8, requires_grad=True)
+    y = pool(x, 3, 2, 1)
+    gy = torch.randn_like(y)
+    (expected,) = torch.autograd.grad(y, x, gy, retain_graph=True)
+    forms = [gy.to(memory_format=torch.channels_last), gy.expand(1, *gy.shape)[0], gy.flip(0).flip(0), gy.neg().neg()]
+    for form in [*forms, torch.nn.Parameter(gy)]:
+        (gx,) = torch.autograd.grad(y, x, form, retain_graph=True)
+        assert torch.equal(gx, expected) and gx.stride() == x.stride()
+    (gx,) = torch.autograd.grad(y.sum(), x, retain_graph=True)  # of ones that are one number in memory
+    assert torch.equal(gx, torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)[0])
+    (gx,) = torch.autograd.grad(y, x, gy.clone().requires_grad_(), create_graph=True)
+    assert torch.equal(gx, expected) and gx.grad_fn is not None
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(gy, gy)
+        (gx,) = torch.autograd.grad(y, x, dual, retain_graph=True)
+        assert torch.equal(torch.autograd.forward_ad.unpack_dual(gx).tangent, expected)
+    batch = torch.stack([gy, 2 * gy])
+    (gx,) = torch.autograd.grad(y, x, batch, retain_graph=True, is_grads_batched=True)
+    assert torch.equal(gx, torch.stack([expected, 2 * expected]))
+
+
+def test_a_graph_that_was_freed_says_so():
+    x = torch.randn(2, 3, 8, 8, requires_grad=True)
+    y = ct.max_pool2d(x, 2).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
+def test_hooks_on_saved_tensors_see_the_winners():
+    x = torch.randn(2, 3, 8, 8, requires_grad=True)
+    gy = torch.randn(2, 3, 4, 4)
+    (expected,) = torch.autograd.grad(ct.max_pool2d(x, 2), x, gy)
+    kept = []
+
+    def pack(tensor):
+        kept.append(tensor.numpy().copy())
+        return len(kept) - 1
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda i: torch.from_numpy(kept[i])):
+        y = ct.max_pool2d(x, 2)
+    assert torch.equal(torch.autograd.grad(y, x, gy)[0], expected)
+    assert [array.dtype.name for array in kept] == ["uint8"]

@@ -136,6 +136,19 @@ def test_every_function_is_compiled_in_one_graph():
         assert torch.equal(y, example.call(x)), example.name
 
 
+def test_a_compiled_backward_pass():
+    from torch._dynamo import compiled_autograd
+
+    x = torch.randn(2, 3, 9, 9, requires_grad=True)
+    for pool in (lambda x: ct.max_pool2d(x, 2), lambda x: ct.avg_pool2d(x, 2), lambda x: ct.lp_pool2d(x, 3.0, 2)):
+        (expected,) = torch.autograd.grad(pool(x).sum(), x)
+        loss = pool(x).sum()
+        with compiled_autograd._enable(torch.compile(backend="eager")):
+            loss.backward()
+        assert torch.equal(x.grad, expected)
+        x.grad = None
+
+
 def test_a_compiled_step_with_indices():
     torch._dynamo.reset()
     step = torch.compile(lambda t: ct.max_pool2d(t, 2, return_indices=True), fullgraph=True, backend="aot_eager")

@@ -57,7 +57,7 @@ def pool(x: torch.Tensor, call: Call) -> torch.Tensor:
         if keeps_winners(job) and _tracked(x):
             return torch.ops.cenote.pool_with_winners(x, *encode(job, x.shape))[0]
         return torch.ops.cenote.pool(x, *encode(job, x.shape))
-    y = _forward(x, call) if forward_ad._current_level < 0 else _pool_with_tangent(x, call)
+    y = _forward(x, call) if forward_ad._current_level < 0 else _core.torch_tangent(x, call)
     if y is not None:
         return y
     job = Job(*call)
@@ -72,17 +72,6 @@ def _pool_tracked(x: torch.Tensor, call: Call) -> torch.Tensor:
     if keeps_winners(call):
         return SelectOnly.apply(call, x)
     return LinearOnly.apply(call, x) if is_linear(call) else Pool.apply(kernels.forward, Job(*call), x)
-
-
-def _pool_with_tangent(x: torch.Tensor, call: Call) -> torch.Tensor | None:
-    """The value in forward mode with its tangent, or None where that is not for a kernel alone."""
-    if not _is_ordinary(x) or _tracked(x):
-        return None
-    primal, tangent = torch._VF._unpack_dual(x, level=0)
-    if tangent is None or not _C._is_fwd_grad_enabled():
-        return _forward(primal, call)
-    both = _core.torch_dual(primal, tangent, call)
-    return None if both is None else torch._VF._make_dual(*both, level=0)
 
 
 def pool_with_indices(x: torch.Tensor, call: Call) -> tuple[torch.Tensor, torch.Tensor]:
@@ -121,9 +110,6 @@ def jvp(x: torch.Tensor, dx: torch.Tensor, job: Job) -> torch.Tensor:
 
 
 def transpose(gy: torch.Tensor, shape: Any, channels_last: bool, call: Call) -> torch.Tensor:
-    gx = _core.torch_transpose(gy, shape, channels_last, call) if forward_ad._current_level < 0 else None
-    if gx is not None:
-        return gx
     job = Job(*call)
     if is_plain(gy):
         if _tracked(gy):
@@ -133,9 +119,6 @@ def transpose(gy: torch.Tensor, shape: Any, channels_last: bool, call: Call) -> 
 
 
 def pull(gy: torch.Tensor, winners: torch.Tensor, shape: Any, channels_last: bool, call: Call) -> torch.Tensor:
-    gx = _core.torch_pull(gy, winners, shape, channels_last, call) if forward_ad._current_level < 0 else None
-    if gx is not None:
-        return gx
     job = Job(*call)
     if is_plain(gy, winners):
         if _tracked(gy):
@@ -168,6 +151,10 @@ _core.torch_start(
     new_bytes=kernels.new_bytes,
     new_indices=kernels.new_indices,
     tracked=_pool_tracked,
+    forward_ad=forward_ad,
+    is_forward_enabled=_C._is_fwd_grad_enabled,
+    unpack_dual=torch._VF._unpack_dual,
+    make_dual=torch._VF._make_dual,
 )
 
 
@@ -225,7 +212,8 @@ def _sum(shape: Any, like: torch.Tensor, *terms: torch.Tensor | None) -> torch.T
 # `run` computes: a kernel, or the rest of torch's dispatch. They are of one level: where torch.func has several, its
 # interpreters call the registered operators once for each, and autograd.Function would start them anew.
 
-_Function: Any = torch.autograd.function._SingleLevelFunction
+class _Function(torch.autograd.function._SingleLevelFunction):
+    _compiled_autograd_key = torch.autograd.Function._compiled_autograd_key
 
 
 def apply(function: Any, run: Callable[..., Any], job: Job, *arguments: Any) -> Any:
@@ -299,6 +287,10 @@ class PoolWithWinners(_Function):
 # For ordinary tensors without tangents. These do as little as autograd lets them, because of small tensors.
 
 
+def _pull_rest(gy: torch.Tensor, ctx: Any) -> torch.Tensor:
+    return pull(gy, *ctx.saved_tensors, ctx.rest.shape, ctx.rest.channels_last, ctx.rest.call)
+
+
 class SelectOnly(_Function):
     """pool_with_winners where the winners are nobody's but the gradient's."""
 
@@ -310,7 +302,7 @@ class SelectOnly(_Function):
 
     @staticmethod
     def backward(ctx: Any, gy: Any) -> Any:
-        return None, pull(gy, *ctx.saved_tensors, *ctx.rest)
+        return None, _pull_rest(gy, ctx)
 
 
 class SelectWithIndices(_Function):
@@ -319,7 +311,7 @@ class SelectWithIndices(_Function):
     @staticmethod
     def forward(ctx: Any, call: Call, x: torch.Tensor) -> Any:
         y, winners, ctx.rest = _core.torch_select(x, call)
-        indices = kernels.indices(winners, ctx.rest[0], Job(*call))
+        indices = kernels.indices(winners, ctx.rest.shape, Job(*call))
         ctx.mark_non_differentiable(indices)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(winners)
@@ -327,7 +319,7 @@ class SelectWithIndices(_Function):
 
     @staticmethod
     def backward(ctx: Any, gy: Any, _: Any) -> Any:
-        return None, None if gy is None else pull(gy, *ctx.saved_tensors, *ctx.rest)
+        return None, None if gy is None else _pull_rest(gy, ctx)
 
 
 class LinearOnly(_Function):
@@ -340,7 +332,12 @@ class LinearOnly(_Function):
 
     @staticmethod
     def backward(ctx: Any, gy: Any) -> Any:
-        return None, transpose(gy, *ctx.rest)
+        return None, transpose(gy, ctx.rest.shape, ctx.rest.channels_last, ctx.rest.call)
+
+
+# Ordinary gradients do not come to these two classes' `backward`.
+_core.torch_backward_of_selecting(SelectOnly._backward_cls, SelectOnly.backward)
+_core.torch_backward_of_linear(LinearOnly._backward_cls, LinearOnly.backward)
 
 
 class Vjp(_Function):
