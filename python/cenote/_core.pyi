@@ -416,7 +416,7 @@ def xla_check_like(shape: object, dtype: object, expected: object, x_dtype: obje
 def xla_attributes(op: Operator, geometry: Windows) -> dict[str, int | float | str | list[int]]:
     """What the handlers read."""
 
-def torch_start(tensor: object, parameter: object, modes: tuple[object, ...], is_grad_enabled: object, threads: object, is_last: object, new_last: object, new_bytes: object, new_indices: object, tracked: object, forward_ad: object, is_forward_enabled: object, unpack_dual: object, make_dual: object) -> bool:
+def torch_start(tensor: object, parameter: object, modes: tuple[object, ...], is_grad_enabled: object, threads: object, is_last: object, new_last: object, new_bytes: object, new_indices: object, select: object, linear: object, other: object, forward_ad: object, is_forward_enabled: object, unpack_dual: object, make_dual: object) -> bool:
     """
     Hands over what the functions below call of torch; whether they compute on its threads.
     """

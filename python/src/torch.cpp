@@ -24,7 +24,7 @@ struct Torch {
   nb::handle is_last;                 // whether a tensor's channels come last
   nb::handle new_last;                // a tensor like another one of sizes, channels last
   nb::handle new_bytes, new_indices;  // tensors of uint8 and int64, of sizes one by one
-  nb::handle tracked;                 // the value of a call on a tensor that has gradients
+  nb::handle select, linear, other;   // Functions of autograd, applied to a call and a tensor that has gradients
   nb::handle forward_ad;              // its module: at which level forward mode is
   nb::handle is_forward_enabled, unpack_dual, make_dual;
 };
@@ -95,14 +95,27 @@ struct Call {
   const char* caller;
 };
 
+// By what the derivative needs: winners, nothing or the input.
+nb::handle function_for(const AnyOperator& any) {
+  return std::visit(
+      []<class Op>(const Op& op) {
+        if constexpr (Op::linear) return torch.linear;
+        if constexpr (Selecting<Op>)
+          if (op.ties == Ties::first) return torch.select;
+        return torch.other;
+      },
+      any);
+}
+
 nb::object forward_ordinary(nb::handle x_object, nb::handle call) {
   const auto x = is_quiet() ? plain(x_object) : std::nullopt;
   if (!x) return nb::none();
-  if (requires_grad(x_object)) {
-    const std::array<PyObject*, 2> arguments{x_object.ptr(), call.ptr()};
-    return checked(PyObject_Vectorcall(torch.tracked.ptr(), arguments.data(), 2, nullptr));
-  }
   const Call parts(call);
+  if (requires_grad(x_object)) {
+    const nb::handle function = function_for(to_operator({parts.op, "op", parts.caller}));
+    const std::array<PyObject*, 2> arguments{call.ptr(), x_object.ptr()};
+    return checked(PyObject_Vectorcall(function.ptr(), arguments.data(), 2, nullptr));
+  }
   return forward_array(*x, parts.op, parts.windows, {*x, Format::like}, parts.caller, threads_for(*x));
 }
 
@@ -258,21 +271,27 @@ void bind_torch(nb::module_& m) {
   m.def(
       "torch_start",
       [](nb::object tensor, nb::object parameter, nb::tuple modes, nb::object is_grad_enabled, nb::object threads,
-         nb::object is_last, nb::object new_last, nb::object new_bytes, nb::object new_indices, nb::object tracked,
-         nb::object forward_ad, nb::object is_forward_enabled, nb::object unpack_dual, nb::object make_dual) {
-        torch = {tensor.release(),      parameter.release(), modes.release(),      is_grad_enabled.release(),
-                 threads.release(),     is_last.release(),   new_last.release(),   new_bytes.release(),
-                 new_indices.release(), tracked.release(),   forward_ad.release(), is_forward_enabled.release(),
+         nb::object is_last, nb::object new_last, nb::object new_bytes, nb::object new_indices, nb::object select,
+         nb::object linear, nb::object other, nb::object forward_ad, nb::object is_forward_enabled,
+         nb::object unpack_dual, nb::object make_dual) {
+        torch = {tensor.release(),      parameter.release(),
+                 modes.release(),       is_grad_enabled.release(),
+                 threads.release(),     is_last.release(),
+                 new_last.release(),    new_bytes.release(),
+                 new_indices.release(), select.release(),
+                 linear.release(),      other.release(),
+                 forward_ad.release(),  is_forward_enabled.release(),
                  unpack_dual.release(), make_dual.release()};
         nb::set_leak_warnings(false);  // torch keeps graphs until the process ends
         return find_team();
       },
       "tensor"_a, "parameter"_a, "modes"_a, "is_grad_enabled"_a, "threads"_a, "is_last"_a, "new_last"_a, "new_bytes"_a,
-      "new_indices"_a, "tracked"_a, "forward_ad"_a, "is_forward_enabled"_a, "unpack_dual"_a, "make_dual"_a,
-      "Hands over what the functions below call of torch; whether they compute on its threads.",
+      "new_indices"_a, "select"_a, "linear"_a, "other"_a, "forward_ad"_a, "is_forward_enabled"_a, "unpack_dual"_a,
+      "make_dual"_a, "Hands over what the functions below call of torch; whether they compute on its threads.",
       nb::sig("def torch_start(tensor: object, parameter: object, modes: tuple[object, ...], is_grad_enabled: object, "
               "threads: object, is_last: object, new_last: object, new_bytes: object, new_indices: object, "
-              "tracked: object, forward_ad: object, is_forward_enabled: object, unpack_dual: object, "
+              "select: object, linear: object, other: object, forward_ad: object, is_forward_enabled: object, "
+              "unpack_dual: object, "
               "make_dual: object) -> bool"));
   nb::class_<Rest>(m, "TorchRest", "What the gradient of a call needs besides gy and the winners.")
       .def_ro("shape", &Rest::shape, nb::sig("def shape(self) -> tuple[int, ...]"))

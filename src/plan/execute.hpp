@@ -232,12 +232,20 @@ bool run_tiny(const Tiny& tiny, const Op& op, const T* x, T* y, bool near) {
   return tiny.run(op, x, y);
 }
 
+// The axes, whose neighbours are the farthest apart in memory first. By hand, because std::stable_sort allocates.
+inline std::array<int, max_rank> outermost_first(const Dims& strides) {
+  std::array<int, max_rank> axes{};
+  for (int a = 0; a < strides.rank; ++a) {
+    auto at = static_cast<std::size_t>(a);
+    for (; at > 0 && std::abs(strides[axes[at - 1]]) < std::abs(strides[a]); --at) axes[at] = axes[at - 1];
+    axes[at] = a;
+  }
+  return axes;
+}
+
 // Row-major strides if axes were in the order in which they lie in memory here.
 inline Dims dense_like(const Dims& dims, const Dims& strides) {
-  std::array<int, max_rank> axes{};
-  const auto end = axes.begin() + dims.rank;
-  std::iota(axes.begin(), end, 0);
-  std::stable_sort(axes.begin(), end, [&](int a, int b) { return std::abs(strides[a]) > std::abs(strides[b]); });
+  const std::array<int, max_rank> axes = outermost_first(strides);
   Dims out = Dims::filled(dims.rank, 0);
   Index step = 1;
   for (int i = dims.rank; i-- > 0;) {
@@ -563,10 +571,7 @@ inline Shares shares_of(const Average& op, const Geometry& g, Tables& tables) {
 template <class T>
 void share_out(const Geometry& g, const Shares& shares, const View<const T>& gy, const View<T>& to,
                const Execution& exec) {
-  std::array<int, max_rank> axes{};  // the outermost first
-  const auto end = axes.begin() + g.rank();
-  std::iota(axes.begin(), end, 0);
-  std::stable_sort(axes.begin(), end, [&](int a, int b) { return to.strides()[a] > to.strides()[b]; });
+  const std::array<int, max_rank> axes = outermost_first(to.strides());
   const int inner = axes[static_cast<std::size_t>(g.rank() - 1)];
   const Index row = gy.dims()[inner];
   if (gy.size() == 0) return;

@@ -32,6 +32,7 @@ from ._encoding import Call, Job, encode, is_linear, keeps_winners, output_shape
 _C = torch._C
 _is_compiling = torch.compiler.is_compiling
 _is_ordinary = _core.torch_ordinary
+_forward = _core.torch_forward
 
 
 def is_plain(x: Any, other: Any = None) -> bool:
@@ -65,13 +66,6 @@ def pool(x: torch.Tensor, call: Call) -> torch.Tensor:
     if keeps_winners(job):  # whether a derivative is asked for is not always to be seen here
         return torch.ops.cenote.pool_with_winners(x, *encode(job, x.shape))[0]
     return torch.ops.cenote.pool(x, *encode(job, x.shape))
-
-
-def _pool_tracked(x: torch.Tensor, call: Call) -> torch.Tensor:
-    """The value on an ordinary tensor that has gradients."""
-    if keeps_winners(call):
-        return SelectOnly.apply(call, x)
-    return LinearOnly.apply(call, x) if is_linear(call) else Pool.apply(kernels.forward, Job(*call), x)
 
 
 def pool_with_indices(x: torch.Tensor, call: Call) -> tuple[torch.Tensor, torch.Tensor]:
@@ -131,31 +125,6 @@ def push(dx: torch.Tensor, winners: torch.Tensor, job: Job) -> torch.Tensor:
     if is_plain(dx, winners):
         return Push.apply(kernels.push, job, dx, winners) if _tracked(dx) else kernels.push(dx, winners, job)
     return torch.ops.cenote.push(dx, winners, *encode(job, dx.shape))
-
-
-_forward = _core.torch_forward
-_core.torch_start(
-    tensor=torch.Tensor,
-    parameter=torch.nn.Parameter,
-    modes=(
-        _C._functorch.peek_interpreter_stack,
-        _C._len_torch_dispatch_stack,
-        _C._get_tracing_state,
-        _C._is_torch_function_mode_enabled,
-        torch.autograd._profiler_enabled,
-    ),
-    is_grad_enabled=torch.is_grad_enabled,
-    threads=torch.get_num_threads,
-    is_last=_channels_last,
-    new_last=kernels.new_last,
-    new_bytes=kernels.new_bytes,
-    new_indices=kernels.new_indices,
-    tracked=_pool_tracked,
-    forward_ad=forward_ad,
-    is_forward_enabled=_C._is_fwd_grad_enabled,
-    unpack_dual=torch._VF._unpack_dual,
-    make_dual=torch._VF._make_dual,
-)
 
 
 # ---- second derivatives --------------------------------------------------------------------------------------------------
@@ -335,11 +304,6 @@ class LinearOnly(_Function):
         return None, transpose(gy, ctx.rest.shape, ctx.rest.channels_last, ctx.rest.call)
 
 
-# Ordinary gradients do not come to these two classes' `backward`.
-_core.torch_backward_of_selecting(SelectOnly._backward_cls, SelectOnly.backward)
-_core.torch_backward_of_linear(LinearOnly._backward_cls, LinearOnly.backward)
-
-
 class Vjp(_Function):
     @staticmethod
     def forward(ctx: Any, run: Any, job: Job, x: torch.Tensor, gy: torch.Tensor) -> torch.Tensor:
@@ -442,3 +406,35 @@ class Push(_Function):
     @_forward_mode
     def jvp(ctx: Any, saved: Any, tdx: Any, winners: Any) -> Any:
         return None if tdx is None else push(tdx, *saved, ctx.job)
+
+
+# ---- what the compiled part calls ----------------------------------------------------------------------------------------
+
+_core.torch_start(
+    tensor=torch.Tensor,
+    parameter=torch.nn.Parameter,
+    modes=(
+        _C._functorch.peek_interpreter_stack,
+        _C._len_torch_dispatch_stack,
+        _C._get_tracing_state,
+        _C._is_torch_function_mode_enabled,
+        torch.autograd._profiler_enabled,
+    ),
+    is_grad_enabled=torch.is_grad_enabled,
+    threads=torch.get_num_threads,
+    is_last=_channels_last,
+    new_last=kernels.new_last,
+    new_bytes=kernels.new_bytes,
+    new_indices=kernels.new_indices,
+    select=SelectOnly.apply,
+    linear=LinearOnly.apply,
+    other=lambda call, x: Pool.apply(kernels.forward, Job(*call), x),
+    forward_ad=forward_ad,
+    is_forward_enabled=_C._is_fwd_grad_enabled,
+    unpack_dual=torch._VF._unpack_dual,
+    make_dual=torch._VF._make_dual,
+)
+
+# Ordinary gradients do not come to these two classes' `backward`.
+_core.torch_backward_of_selecting(SelectOnly._backward_cls, SelectOnly.backward)
+_core.torch_backward_of_linear(LinearOnly._backward_cls, LinearOnly.backward)
