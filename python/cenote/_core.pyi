@@ -433,13 +433,10 @@ class TorchRest:
     @property
     def call(self) -> tuple[Any, ...]: ...
 
-def torch_backward_of_selecting(node_type: object, in_python: object) -> None:
+def torch_take_gradients(node_type: object) -> None:
     """
-    Gives nodes of autograd the gradient of `torch_select`; `in_python` is for what is not ordinary.
+    Gives nodes of autograd that have a TorchRest as `rest` their gradients, where they are ordinary.
     """
-
-def torch_backward_of_linear(node_type: object, in_python: object) -> None:
-    """The same, of `torch_linear`."""
 
 def torch_ordinary(x: object, other: object = None) -> bool:
     """

@@ -176,9 +176,11 @@ nb::object forward_for_linear(nb::handle x_object, nb::handle call) {
 nb::object forward_for_selecting(nb::handle x_object, nb::handle call) {
   const Call parts(call);
   const Array x = exchange_array(x_object, {parts.caller, "x"});
-  const auto [y, winners, g] =
-      select_array(x, parts.op, parts.windows, {x, Format::like}, maker(torch.new_bytes), parts.caller, threads_for(x));
-  return nb::make_tuple(y, winners, rest_of(x, to_operator({parts.op, "op", parts.caller}), g, call));
+  const AnyOperator op = to_operator({parts.op, "op", parts.caller});
+  const Geometry g = to_geometry({parts.windows, "geometry", parts.caller}, x.dims);
+  const auto [y, winners] =
+      select_array(x, op, g, {x, Format::like}, maker(torch.new_bytes), parts.caller, threads_for(x));
+  return nb::make_tuple(y, winners, rest_of(x, op, g, call));
 }
 
 // The memory of a gradient, if computing is all that happens to it.
@@ -204,48 +206,43 @@ nb::object pull_ordinary(nb::handle gy_object, nb::handle winners_object, const 
                     threads_for(volume(rest.geometry.in())));
 }
 
-// `apply` of the nodes that autograd calls for a gradient: of a tensor that has none itself, without a way through
-// Python. It is a method of C's for their type, and `written` is what the class has in Python, for all other cases.
-template <bool selects>
-struct Backward {
-  static inline PyObject* written = nullptr;  // kept for good
+nb::object gradient_ordinary(nb::handle node, nb::handle gy) {
+  static PyObject* const level = interned("_current_level");
+  static PyObject* const rest_name = interned("rest");
+  static PyObject* const saved_name = interned("saved_tensors");
+  if (nb::cast<int>(checked(PyObject_GetAttr(torch.forward_ad.ptr(), level))) >= 0) return nb::none();
+  const nb::object object = checked(PyObject_GetAttr(node.ptr(), rest_name));
+  const Rest& rest = *nb::inst_ptr<Rest>(object);
+  if (is_linear(rest.op)) return transpose_ordinary(gy, rest);
+  const nb::tuple saved(checked(PyObject_GetAttr(node.ptr(), saved_name)));
+  return pull_ordinary(gy, saved[0], rest);
+}
 
-  static nb::object gradient(nb::handle node, nb::handle gy) {
-    static PyObject* const level = interned("_current_level");
-    static PyObject* const rest_name = interned("rest");
-    [[maybe_unused]] static PyObject* const saved_name = interned("saved_tensors");
-    if (nb::cast<int>(checked(PyObject_GetAttr(torch.forward_ad.ptr(), level))) >= 0) return nb::none();
-    const nb::object rest = checked(PyObject_GetAttr(node.ptr(), rest_name));
-    const Rest& of = *nb::inst_ptr<Rest>(rest);
-    if constexpr (selects) {
-      const nb::tuple saved(checked(PyObject_GetAttr(node.ptr(), saved_name)));
-      return pull_ordinary(gy, saved[0], of);
-    } else {
-      return transpose_ordinary(gy, of);
-    }
-  }
+// `apply` of the nodes that autograd calls for a gradient: of an ordinary tensor without a way through Python. It is a
+// method of C's for their types, whose own is for all other cases. A node has two inputs and at most two outputs, of
+// which the first has the gradient.
+PyObject* apply_written = nullptr;  // kept for good; NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
-  static PyObject* apply(PyObject* node, PyObject* const* arguments, Py_ssize_t count) noexcept {
-    try {
-      const nb::object gx = count == 1 ? gradient(node, arguments[0]) : nb::none();
-      if (!gx.is_none()) return PyTuple_Pack(2, Py_None, gx.ptr());
-    } catch (nb::python_error& error) {
-      error.restore();
-      return nullptr;
-    } catch (const std::exception&) {  // which it raises again; NOLINT(bugprone-empty-catch)
-    }
-    std::array<PyObject*, 2> all{node, count == 1 ? arguments[0] : Py_None};
-    return PyObject_Vectorcall(written, all.data(), all.size(), nullptr);
+PyObject* apply_node(PyObject* node, PyObject* const* arguments, Py_ssize_t count) noexcept {
+  try {
+    const nb::object gx = gradient_ordinary(node, arguments[0]);
+    if (!gx.is_none()) return PyTuple_Pack(2, Py_None, gx.ptr());
+  } catch (nb::python_error& error) {
+    error.restore();
+    return nullptr;
+  } catch (const std::exception&) {  // which it raises again; NOLINT(bugprone-empty-catch)
   }
+  const std::array<PyObject*, 3> all{node, arguments[0], count > 1 ? arguments[1] : nullptr};
+  return PyObject_Vectorcall(apply_written, all.data(), static_cast<std::size_t>(count) + 1, nullptr);
+}
 
-  static void bind(nb::handle node_type, nb::object in_python) {
-    using Any = void (*)();
-    static PyMethodDef method{"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<Any>(&apply)), METH_FASTCALL, ""};
-    const nb::object descriptor = checked(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(node_type.ptr()), &method));
-    node_type.attr("apply") = descriptor;
-    written = in_python.release().ptr();
-  }
-};
+void take_gradients(nb::handle node_type) {
+  using Any = void (*)();
+  static PyMethodDef method{"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<Any>(&apply_node)), METH_FASTCALL,
+                            ""};
+  if (apply_written == nullptr) apply_written = nb::object(node_type.attr("apply")).release().ptr();
+  node_type.attr("apply") = checked(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(node_type.ptr()), &method));
+}
 
 }  // namespace
 
@@ -297,10 +294,8 @@ void bind_torch(nb::module_& m) {
       .def_ro("shape", &Rest::shape, nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro("channels_last", &Rest::is_last)
       .def_ro("call", &Rest::call, nb::sig("def call(self) -> tuple[typing.Any, ...]"));
-  m.def("torch_backward_of_selecting", &Backward<true>::bind, "node_type"_a, "in_python"_a,
-        "Gives nodes of autograd the gradient of `torch_select`; `in_python` is for what is not ordinary.");
-  m.def("torch_backward_of_linear", &Backward<false>::bind, "node_type"_a, "in_python"_a,
-        "The same, of `torch_linear`.");
+  m.def("torch_take_gradients", &take_gradients, "node_type"_a,
+        "Gives nodes of autograd that have a TorchRest as `rest` their gradients, where they are ordinary.");
   m.def("torch_ordinary", &is_ordinary, "x"_a.none(), "other"_a = nb::none(),
         "Whether nothing but a kernel, and autograd, would happen to x and another one.",
         nb::sig("def torch_ordinary(x: object, other: object = None) -> bool"));

@@ -34,10 +34,6 @@ nb::object forward_and_indices_verb(nb::handle op, nb::handle windows, nb::handl
   return indexed_array(read_array(x, {caller, "x"}), op, windows, out, nb::none(), caller, 0);
 }
 
-bool is_linear(const AnyOperator& op) {
-  return std::visit([]<class Op>(const Op&) { return Op::linear; }, op);
-}
-
 // The shape of x, where x is given by its shape alone: a tuple or a list of integers.
 bool is_shape(nb::handle x) {
   if (!PyTuple_Check(x.ptr()) && !PyList_Check(x.ptr())) return false;
@@ -105,6 +101,10 @@ nb::object made(nb::handle make, const Dims& dims) {
 }
 
 }  // namespace
+
+bool is_linear(const AnyOperator& op) {
+  return std::visit([]<class Op>(const Op&) { return Op::linear; }, op);
+}
 
 void raise_unsupported(const char* op, const Place& place, Type type, bool derivative) {
   throw nb::type_error((std::string(place.caller) + ": " + place.argument + " has dtype " + name_of(type) + "; " +

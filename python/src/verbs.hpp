@@ -42,6 +42,8 @@ void dispatch(const AnyOperator& any, Type type, const Place& place, F&& use) {
       any);
 }
 
+bool is_linear(const AnyOperator& op);
+
 // Threads as cenote.torch gives them, which are torch's, if not more than the library may use; 0: the library's own.
 Execution at_most(int threads);
 
@@ -79,9 +81,8 @@ nb::object transpose_array(const AnyOperator& op, const Geometry& g, const Array
                            const char* caller, int threads);
 struct Selected {
   nb::object y, winners;
-  Geometry geometry;
 };
-Selected select_array(const Array& x, nb::handle op, nb::handle windows, const Target& to, nb::handle winners,
+Selected select_array(const Array& x, const AnyOperator& op, const Geometry& g, const Target& to, nb::handle winners,
                       const char* caller, int threads);
 nb::object pull_array(const Geometry& g, const Array& winners, const Array& gy, const Target& to, const char* caller,
                       int threads);

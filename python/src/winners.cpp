@@ -29,7 +29,10 @@ Array bytes_array(nb::handle object, const Geometry& g, const Place& place) {
 
 nb::object forward_with_winners_into(nb::handle op, nb::handle windows, nb::handle x, nb::handle out,
                                      nb::handle winners, const char* caller, int threads) {
-  const auto made = select_array(read_array(x, {caller, "x"}), op, windows, out, winners, caller, threads);
+  const Array from = read_array(x, {caller, "x"});
+  const AnyOperator any = to_operator({op, "op", caller});
+  const Geometry g = to_geometry({windows, "geometry", caller}, from.dims);
+  const auto made = select_array(from, any, g, out, winners, caller, threads);
   return nb::make_tuple(made.y, made.winners);
 }
 
@@ -70,15 +73,13 @@ nb::object apply(nb::handle windows, nb::handle shape, nb::handle winners, nb::h
 
 }  // namespace
 
-Selected select_array(const Array& x, nb::handle op, nb::handle windows, const Target& to, nb::handle winners_object,
-                      const char* caller, int threads) {
-  const AnyOperator any = to_operator({op, "op", caller});
-  const Geometry g = to_geometry({windows, "geometry", caller}, x.dims);
+Selected select_array(const Array& x, const AnyOperator& op, const Geometry& g, const Target& to,
+                      nb::handle winners_object, const char* caller, int threads) {
   const Array y = result_array(to, g.out(), x.type, caller);
   const Place place{caller, "winners"};
   const Array bytes = bytes_array(winners_object, g, place);
   Winners winners = winners_on(bytes, g, place);
-  dispatch<false>(any, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
+  dispatch<false>(op, x.type, {caller, "x"}, [&]<class Op, class T>(const Op& each, std::type_identity<T>) {
     if constexpr (Selecting<Op>) {
       const Unlocked unlocked(g);
       forward_with_winners<T>(each, g, x.read<T>(), y.write<T>(), winners, at_most(threads), caller);
@@ -86,7 +87,7 @@ Selected select_array(const Array& x, nb::handle op, nb::handle windows, const T
       throw nb::type_error("only Max and Min have winners");
     }
   });
-  return {y.owner, bytes.owner, g};
+  return {y.owner, bytes.owner};
 }
 
 nb::object pull_array(const Geometry& g, const Array& winners, const Array& gy, const Target& to, const char* caller,

@@ -8,6 +8,19 @@
 namespace cenote::agree {
 namespace {
 
+// One comparison of gradients alone, if it is due. `lay_out` chooses the layouts of the case.
+template <class LayOut>
+void compare_gradients(std::uint64_t seed, const Resolved& g, Type type, const Operator& op, LayOut&& lay_out) {
+  if (g.problem || testing::Test::HasFailure() || !is_due()) return;
+  Random random{seed};
+  Case c{.type = type, .op = op, .geometry = g.geometry, .seed = seed, .verbs = vjp_verb};
+  c.gy = static_cast<Values>(random.below(values_count));
+  c.strided_threads = {1, 2};
+  lay_out(c, random);
+  const std::string problem = disagreement(c);
+  EXPECT_TRUE(problem.empty()) << problem;
+}
+
 // Gradients of averages are spread over their windows.
 TEST(Gradients, OfAveragesInTwoDimensions) {
   Sweep sweep;
@@ -79,17 +92,10 @@ TEST(Gradients, OfAveragesInRunsOfRows) {
               for (Index a = 1; a < dims.rank; ++a) window.axes.push_back(a);
               dims.push_back(9);
             }
-            const Resolved g = try_resolve(dims, window);
-            ++seed;
-            if (g.problem || testing::Test::HasFailure() || !is_due()) continue;
-            Random random{seed};
-            Case c{.type = type, .op = op, .geometry = g.geometry, .seed = seed, .verbs = vjp_verb};
-            c.gy = static_cast<Values>(random.below(values_count));
-            c.strided_threads = {1, 2};
-            c.gx_layout = random.below(2) == 0 ? Layout{.order = {2, 0, 1}} : Layout{.step = 2, .gap = 1};
-            if (random.below(2) == 0) c.gy_layout = {.order = {1, 2, 0}};
-            const std::string problem = disagreement(c);
-            EXPECT_TRUE(problem.empty()) << problem;
+            compare_gradients(++seed, try_resolve(dims, window), type, op, [](Case& c, Random& random) {
+              c.gx_layout = random.below(2) == 0 ? Layout{.order = {2, 0, 1}} : Layout{.step = 2, .gap = 1};
+              if (random.below(2) == 0) c.gy_layout = {.order = {1, 2, 0}};
+            });
           }
         }
 }
@@ -249,21 +255,14 @@ TEST(Gradients, OfAveragesOfPairsOfPlanes) {
             apart.push_back(a == 0 ? shape.dilation : 1);
           }
           const Sliding window{.kernel = shape.kernel, .stride = steps, .dilation = apart};
-          const Resolved g = try_resolve(dims, window);
-          ++seed;
-          if (g.problem || testing::Test::HasFailure() || !is_due()) continue;
-          Random random{seed};
-          Case c{.type = type, .op = op, .geometry = g.geometry, .seed = seed, .verbs = vjp_verb};
-          c.gy = static_cast<Values>(random.below(values_count));
-          c.strided_threads = {1, 2};
           Dims inside;  // lanes become the innermost axis
           for (int a = 1; a < dims.rank; ++a) inside.push_back(a);
           inside.push_back(0);
-          const std::array<Layout, 3> layouts{Layout{.order = inside}, Layout{.step = 2}, Layout{.gap = 3}};
-          c.gx_layout = layouts[random.below(3)];
-          c.gy_layout = layouts[random.below(3)];
-          const std::string problem = disagreement(c);
-          EXPECT_TRUE(problem.empty()) << problem;
+          compare_gradients(++seed, try_resolve(dims, window), type, op, [&](Case& c, Random& random) {
+            const std::array<Layout, 3> layouts{Layout{.order = inside}, Layout{.step = 2}, Layout{.gap = 3}};
+            c.gx_layout = layouts[random.below(3)];
+            c.gy_layout = layouts[random.below(3)];
+          });
         }
 }
 

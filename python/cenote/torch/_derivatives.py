@@ -435,6 +435,6 @@ _core.torch_start(
     make_dual=torch._VF._make_dual,
 )
 
-# Ordinary gradients do not come to these two classes' `backward`.
-_core.torch_backward_of_selecting(SelectOnly._backward_cls, SelectOnly.backward)
-_core.torch_backward_of_linear(LinearOnly._backward_cls, LinearOnly.backward)
+# Ordinary gradients do not come to `backward` of these classes.
+for _function in (SelectOnly, SelectWithIndices, LinearOnly):
+    _core.torch_take_gradients(_function._backward_cls)
